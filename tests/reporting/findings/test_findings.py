@@ -1,13 +1,12 @@
 """Findings on studies small enough to be worked out by hand."""
 
-import json
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from annotation.core.errors import UnknownName
-from annotation.models import Annotator, Assignment, Batch, HitPair, Study
+from annotation.models import Annotator, Assignment, Batch, Study
 from annotation.studies.outcomes import batches_named
 from judging.models import Judge
 from reporting.core.text import SCRIPTED
@@ -41,15 +40,6 @@ def only(study: Study, **filters: Any) -> dict[str, Any]:
     """The one configuration of a study."""
     (one,) = findings(study, rounds=50, **filters)["configurations"]
     return one
-
-
-def test_empty_study_has_no_configuration_and_says_why_nothing_is_pooled() -> None:
-    found = findings(build_study())
-    assert found["configurations"] == []
-    assert found["rankings"] == []
-    assert found["pooled"]["mean_consistency_by_bin"] is None
-    assert found["pooled"]["why_code"]
-    json.dumps(found, allow_nan=False)
 
 
 def test_study_without_ratings_is_undefined_and_not_zero(built: Built) -> None:
@@ -100,12 +90,6 @@ def test_bins_by_hand(built: Built) -> None:
     assert bins[3]["mean_consistency"]["low"] is None
 
 
-def test_equal_separability_of_all_instances_fills_one_bin() -> None:
-    built = build_configuration(build_study(), instances=2, pairs=1)
-    separate(built, [(0.5, 0.5, 0.5)] * 2, [0.3, 0.3])
-    assert [bin_["instances"] for bin_ in only(built.study)["raters"][0]["bins"]] == [0, 0, 0, 2]
-
-
 def test_separability_is_null_with_the_reason_when_not_computed() -> None:
     built = build_configuration(build_study(), instances=1, pairs=2)
     rate(built, 0, "ann", [1, 1])
@@ -114,14 +98,11 @@ def test_separability_is_null_with_the_reason_when_not_computed() -> None:
     assert one["raters"][0]["bins"] == []
     assert one["raters"][0]["why_code"]
     assert one["raters"][0]["mean_consistency"]["value"] == 1.0
-
-
-def test_separability_that_cannot_be_computed_is_not_asked_for() -> None:
-    built = build_configuration(build_study(), instances=2, pairs=1)
-    rate(built, 0, "ann", [1])
-    found = findings(built.study)
+    alone = build_configuration(build_study("alone"), instances=1, pairs=1)  # one text cannot have one
+    rate(alone, 0, "ann", [1])
+    found = findings(alone.study)
     assert found["configurations"][0]["why_code"] == "one_text"
-    assert "no_separability" not in [one["rule"] for one in found["answer"]]
+    assert "no_separability" not in [said["rule"] for said in found["answer"]]
 
 
 def test_undefined_separability_is_null_and_in_no_bin() -> None:
@@ -184,21 +165,6 @@ def test_checks_and_withdrawn_ratings_are_counted_once_each_whatever_else_holds(
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("purpose", ["gold", "qualification"])
-def test_batches_of_checks_are_no_part_of_findings(built: Built, purpose: str) -> None:
-    rate(built, 0, "kept", [1, 1])
-    shared = (built.study, "news", built.system_a, built.system_b)
-    checks = build_batch(*shared, built.matchups[3:], built.pairs[3:], name="checks")
-    Batch.objects.filter(pk=checks.batch.pk).update(purpose=purpose)
-    HitPair.objects.filter(hit__in=built.hits[1:]).delete()
-
-    one = only(built.study)
-
-    assert (one["instances"], one["pairs"]) == (1, 2)
-    with pytest.raises(UnknownName, match="has no batch checks for rating; it has news-batch"):
-        batches_named(built.study, ["checks"])
-
-
 def test_second_vote_of_a_person_on_a_pair_in_another_batch_is_left_out(built: Built) -> None:
     again = build_batch(
         built.study, built.dataset, built.system_a, built.system_b, built.matchups, built.pairs, name="again"
@@ -223,16 +189,6 @@ def test_incomplete_sets_are_left_out_and_counted() -> None:
     # A set of one rating never counts.
     assert (all_sets["rating_sets"], all_sets["incomplete_rating_sets"]) == (2, 2)
     assert (all_sets["mean_consistency"]["value"], all_sets["mean_consistency"]["excluded"]) == (0.5, 1)
-    statements = [
-        next(
-            one["values"]
-            for one in findings(built.study, rounds=1, with_incomplete=too)["answer"]
-            if one["rule"] == "consistency"
-        )
-        for too in (False, True)
-    ]
-    assert ["with_incomplete" in values for values in statements] == [False, True]
-    assert statements[0]["left_out"] == 2
 
 
 def test_a_judge_asked_about_some_pairs_only_has_no_complete_set() -> None:
@@ -303,41 +259,19 @@ def test_judge_without_any_answer_is_undefined(built: Built) -> None:
     assert found["agreement_with_people"]["excluded"] == 2
 
 
-def test_rankings_of_groups_that_never_met_say_so() -> None:
-    study = build_study()
-    rate(build_configuration(study, instances=1, pairs=1), 0, "ann", [1])
-    far = build_configuration(study, instances=1, pairs=1, systems=("third", "fourth"), prefix="far")
-    rate(far, 0, "ann", [-1])
-    ranking = findings(study, rounds=1)["rankings"][0]
-    assert ranking["groups"] == [["first-system", "second-system"], ["fourth", "third"]]
-    assert ranking["note"]
-    assert {row["system"]: row["value"] for row in ranking["systems"]} == {
-        "second-system": 1.0,
-        "third": 1.0,
-        "first-system": 0.0,
-        "fourth": 0.0,
-    }
-
-
 def test_rates_of_more_than_two_systems_say_whom_each_met() -> None:
     study = build_study()
     rate(build_configuration(study, instances=2, pairs=1), 0, "ann", [1])
     rate(
         build_configuration(study, instances=1, pairs=2, systems=("first-system", "third"), prefix="x"), 0, "a", [1, 0]
     )
-    found = findings(study, rounds=1)
-    ranking = found["rankings"][0]
+    ranking = findings(study, rounds=1)["rankings"][0]
     assert "is not a ranking" in ranking["caution"]
     assert {row["system"]: row["opponents"] for row in ranking["systems"]} == {
         "first-system": {"second-system": 1, "third": 2},
         "second-system": {"first-system": 1},
         "third": {"first-system": 2},
     }
-
-
-def test_rates_of_two_systems_need_no_caution(built: Built) -> None:
-    rate(built, 0, "ann", [1, 1])
-    assert all("caution" not in ranking for ranking in findings(built.study, rounds=1)["rankings"])
 
 
 def test_choice_by_separability_is_said_beside_the_numbers(built: Built) -> None:
@@ -398,13 +332,12 @@ def test_judges_that_filters_leave_out_are_counted(
     assert read_study(built.study, Filters(judges=shown)).judges_not_shown == count
 
 
-def test_pooling_needs_one_similarity_for_all_configurations(built: Built) -> None:
+def test_pooling_needs_one_similarity_for_all_configurations_and_a_scale(built: Built) -> None:
+    alike = build_configuration(build_study(), instances=2, pairs=1)
+    separate(alike, [(0.5, 0.5, 0.5)] * 2, [0.3, 0.3])
+    found = findings(alike.study, rounds=1)
+    assert [bin_["instances"] for bin_ in found["configurations"][0]["raters"][0]["bins"]] == [0, 0, 0, 2]
+    assert (found["pooled"]["mean_consistency_by_bin"], found["pooled"]["why_code"]) == (None, "no_scale")
     other = build_configuration(built.study, instances=1, dataset="talk")
     separate(other, [(0.5, 0.5, 0.5)], [0.1], similarity="bleu")
     assert findings(built.study, rounds=1)["pooled"]["why_code"] == "no_shared_measure"
-
-
-def test_pooling_a_constant_group_says_so(built: Built) -> None:
-    pooled = findings(built.study, rounds=1)["pooled"]
-    assert pooled["mean_consistency_by_bin"] is None
-    assert pooled["why_code"] == "no_scale"

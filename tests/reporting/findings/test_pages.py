@@ -62,23 +62,9 @@ def test_findings_page_shows_numbers_pictures_and_downloads(shown: Any) -> None:
     for name in ("preferences", "pooled-consistency", "position", "strength-by-bin", "separability"):
         for form in ("svg", "png", "pdf", "csv", "json"):
             assert f"/studies/shown/charts/{name}.{form}?" in page
-    assert "People: n = 4 ratings on 2 instances. Judges: n = " in page
-    assert 'media="(min-width: 36rem)"' in page
     assert "charts/agreement.svg" not in page  # an empty picture is its reason
-    assert re.search(r"Not drawn \(no pair has ratings of two people\): How far people agree with one another\.", page)
-    assert 'media="screen and (prefers-color-scheme: dark)"' in page
-    for kind in ("ratings", "judgments"):
-        for form in ("csv", "jsonl"):
-            assert f'href="/studies/shown/export/{kind}.{form}"' in page
-    assert 'href="/api/v1/token/"' in page
-
-
-def test_batches_with_and_without_ratings_are_named(built: Built) -> None:
-    build_configuration(built.study, instances=1, pairs=1, dataset="talks", batch="empty-batch")
-    Assignment.objects.update(submitted_at=None)  # as where ratings were imported
-    page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
-    listed = dict(re.findall(r"<dt>(Batches [a-z ]+)</dt>\s*<dd>\s*(.*?)\s*</dd>", page))
-    assert listed == {"Batches with ratings": "news-batch", "Batches without ratings": "empty-batch"}
+    assert HOSTILE not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
 
 
 def test_of_many_batches_ten_are_named(built: Built) -> None:
@@ -92,9 +78,12 @@ def test_of_many_batches_ten_are_named(built: Built) -> None:
             "ann",
             [1],
         )
+    Assignment.objects.update(submitted_at=None)  # as where ratings were imported
     page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
-    assert re.search(r"<dd>\s*news-batch, rated-00, [^<]*rated-08, … \(12\)\s*</dd>", page)
-    assert re.search(r"<dd>\s*batch-00, [^<]*batch-09, … \(11\)\s*</dd>", page)
+    assert re.search(
+        r"<dt>Batches with ratings</dt>\s*<dd>\s*news-batch, rated-00, [^<]*rated-08, … \(12\)\s*</dd>", page
+    )
+    assert re.search(r"<dt>Batches without ratings</dt>\s*<dd>\s*batch-00, [^<]*batch-09, … \(11\)\s*</dd>", page)
 
 
 def test_a_study_that_judges_alone_rated_shows_what_each_of_them_says() -> None:
@@ -110,13 +99,8 @@ def test_a_study_that_judges_alone_rated_shows_what_each_of_them_says() -> None:
     sections = RESULT.findall(page)
     assert sections == ["rankings", "lengths", "judges", "separability", "position", "configurations", "data"]
     assert set(re.findall(r'<a href="#([a-z]+)">', answer)) <= set(sections)
-    judges = page[page.index('id="judges"') :].split("</section>")[0]
-    assert "may replace" not in judges
     assert 'id="table-judges-overall"' not in page
     assert 'id="table-judge-agreement"' in page
-    assert "People: n" not in page
-    rankings = page[page.index('id="rankings"') : page.index('id="judges"')]
-    assert "Ranking by people" not in rankings
 
 
 def test_clusters_stand_under_what_data_are_in(built: Built) -> None:
@@ -156,12 +140,6 @@ def test_sections_have_titles_and_hold_the_targets_of_links(shown: Any) -> None:
     assert page.count('<details class="dropdown downloads">') == 1
 
 
-def test_hostile_names_are_escaped_on_the_page(shown: Any) -> None:
-    page = body(shown)
-    assert HOSTILE not in page
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-
-
 def test_empty_study_says_what_to_do_next() -> None:
     study = build_study("bare")
     client = signed_in(study=study)
@@ -171,7 +149,6 @@ def test_empty_study_says_what_to_do_next() -> None:
     page = body(client.get("/studies/bare/findings/"))
     for step in ("Compute separability", "Collect ratings", "Let a judge rate"):
         assert step in page
-    assert "manage.py" not in page
 
 
 def test_scripted_raters_are_labelled_on_the_page(built: Built, shown: Any) -> None:
@@ -193,36 +170,24 @@ def test_filters_reach_numbers_and_pictures(built: Built) -> None:
 
 
 @pytest.mark.usefixtures("shown")
-@pytest.mark.parametrize(("name", "theme"), [("mean-consistency", "light"), ("position", "dark")])
-def test_pictures_are_served_so_that_nothing_in_them_can_run(built: Built, name: str, theme: str) -> None:
-    response = signed_in(study=built.study).get(chart_path(f"{name}.svg", theme=theme))
-    assert response.status_code == 200
-    assert response["Content-Type"] == "image/svg+xml"
-    assert response["Content-Security-Policy"] == "default-src 'none'; sandbox"
-    assert response["X-Content-Type-Options"] == "nosniff"
-    ElementTree.fromstring(body(response))
-
-
-@pytest.mark.usefixtures("shown")
-@pytest.mark.parametrize(
-    ("form", "kind", "begins"),
-    [
+def test_pictures_come_in_every_form_and_nothing_in_them_can_run(built: Built) -> None:
+    client = signed_in(study=built.study)
+    for name, theme in (("mean-consistency", "light"), ("position", "dark")):
+        response = client.get(chart_path(f"{name}.svg", theme=theme))
+        assert response["Content-Type"] == "image/svg+xml"
+        assert response["Content-Security-Policy"] == "default-src 'none'; sandbox"
+        assert response["X-Content-Type-Options"] == "nosniff"
+        ElementTree.fromstring(body(response))
+    for form, kind, begins in (
         ("png", "image/png", b"\x89PNG"),
         ("pdf", "application/pdf", b"%PDF"),
         ("json", "application/json", b'{"$schema": "https://vega.github.io/schema/vega-lite/'),
-    ],
-)
-def test_pictures_come_in_other_forms(built: Built, form: str, kind: str, begins: bytes) -> None:
-    response = signed_in(study=built.study).get(chart_path(f"mean-consistency.{form}"))
-    assert response["Content-Type"] == kind
-    assert response.content.startswith(begins)
-
-
-@pytest.mark.usefixtures("shown")
-def test_data_of_a_picture_comes_as_csv(built: Built) -> None:
-    client = signed_in(study=built.study)
-    shown = csv.DictReader(body(client.get(chart_path("position.csv"))).splitlines())
-    assert [(row["name"], row["series"], row["value"]) for row in shown] == [
+    ):
+        response = client.get(chart_path(f"mean-consistency.{form}"))
+        assert response["Content-Type"] == kind
+        assert response.content.startswith(begins)
+    rows = csv.DictReader(body(client.get(chart_path("position.csv"))).splitlines())
+    assert [(row["name"], row["series"], row["value"]) for row in rows] == [
         ("direct", "", "1.0"),
         ("people", "", "0.3333333333333333"),
     ]

@@ -4,7 +4,6 @@ import json
 import re
 from dataclasses import replace
 from html import unescape
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,14 +14,13 @@ from annotation.models import System
 from annotation.templatetags.tables import cell, table_rows
 from judging.models import Judge
 from reporting.findings.sections.configurations import _degrees
-from reporting.findings.sections.data_table import by_bin, p_text, raters_with_verdicts
+from reporting.findings.sections.data_table import by_bin, p_text
 from reporting.findings.sections.lengths import lengths_section
 from reporting.findings.sections.people import _kappa_note, separability_section
 from reporting.findings.sections.rankings import (
     MOST_IN_MATRIX,
     _matrix,
     _rater,
-    _uneven_text,
     first_text,
     rankings_section,
 )
@@ -64,15 +62,11 @@ def rows_of(page: str, name: str) -> list[list[str]]:
 
 @pytest.mark.slow
 def test_each_measure_has_its_place_on_the_page(page: str) -> None:
-    headings, first, *_ = rows_of(page, "ranking-0")
-    assert headings == ["System", "Rank", "Win rate (depends on opponents)", "Bradley–Terry", "Verdicts", "Instances"]
+    assert rows_of(page, "ranking-0")[1][0] == "mistral-7b"
     others, mistral, *_ = rows_of(page, "other-rankings-0")
     tested = {name.split(" (")[0]: "not tested" not in cell for name, cell in zip(others[1:], mistral[1:], strict=True)}
     assert tested == {"SEP-Bradley–Terry": True, "Elo": False, "SEP-Elo": False, "Wins less losses": False}
-    assert others[-2:] == ["SEP-Elo (depends on opponents)", "Wins less losses (depends on opponents)"]
-    assert first[0] == "mistral-7b"
     assert "<bdi>1\N{NO-BREAK SPACE}(1\N{WORD JOINER}–\N{WORD JOINER}3)</bdi>" in page  # stays in one line
-    assert "mistral-7b leads, which may be chance" in page
     assert "0 of 3 places are settled" in page
     assert len(rows_of(page, "tests-0")) == 1 + 3
     matrix = page[page.index('<table class="matrix">') :].split("</table>", maxsplit=1)[0]
@@ -87,7 +81,6 @@ def test_each_measure_has_its_place_on_the_page(page: str) -> None:
     assert own["left"][-1].startswith("\N{MINUS SIGN}")  # it always takes A, and GPT is B
     assert own["right"][2] == "— the family of the judge's model is not given"
     assert 'id="table-alternative"' not in page  # a table of dashes
-    assert "No verdict: it takes 3 raters with 30 instances or more each, and there is none." in page
     assert 'id="table-powered"' not in page  # the judges rated no other instances than people
     totals = rows_of(page, "position-totals")
     assert len(totals) == 1 + 3
@@ -95,8 +88,6 @@ def test_each_measure_has_its_place_on_the_page(page: str) -> None:
     assert totals[1][1:4] == ["622", "210", "668"]
     assert totals[1][4].startswith("48.2% [")
     assert totals[1][4].endswith("] n = 1,290 verdicts that are no ties; 100 instances")
-    assert "Position bias of 2 of 2 judges: 1 to the first text, 1 to the second" in page
-    assert "Consistency of people rises: 0." in page
     assert rows_of(page, "data-table")[1][1:4] == ["50", "250", "750"]
     people = [row[0] for row in rows_of(page, "confusions")[1:]]
     assert people == sorted(people, key=lambda name: (name.rpartition("-")[0], int(name.rpartition("-")[2])))
@@ -118,15 +109,6 @@ def test_numbers_say_what_they_favour_and_scales_what_they_are(page: str) -> Non
     assert page.count("from −1 to 1") == 1 + 2  # over all configurations, and in each of two
     assert "All 500 pairs have ratings of three raters or more." in page
     assert "is uncertain on the others" not in page
-
-
-@pytest.mark.slow
-def test_tables_have_captions_and_headings_are_in_order(page: str) -> None:
-    assert page.count("<table") == page.count("<caption")
-    assert len(set(re.findall(r'id="([^"]+)"', page))) == len(re.findall(r'id="([^"]+)"', page))
-    levels = [int(level) for level in re.findall(r"<h([1-6])\b", page)]
-    assert levels[0] == 1
-    assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
 CHANGE = {"value": -0.044, "low": -0.078, "high": -0.01, "n": 8, "of": "verdicts", "level": 0.95}
@@ -192,39 +174,24 @@ def test_bins_are_rows_and_raters_columns() -> None:
     assert labels(silent)[2:] == ["x"]  # a rater without any value has no column
 
 
-def test_raters_without_verdicts_have_no_row_unless_nobody_has_any() -> None:
-    people, judge_row = {"rater": "people", "ratings": 0}, {"rater": "judge:x", "ratings": 3}
-    assert raters_with_verdicts({"raters": [people, judge_row]}) == [judge_row]
-    assert raters_with_verdicts({"raters": [people]}) == [people]
-
-
 @pytest.mark.parametrize(
     ("first", "text"),
     [
         (
-            {"system": "x", "by_more_than_chance": True, "p_value": 0.0001},
-            "x is first (p < 0.001, adjusted by Holm’s method).",
+            {"system": "x", "by_more_than_chance": True, "p_value": 0.0001, "against": "c"},
+            "x is first (p < 0.001, adjusted by Holm’s method, against c).",
         ),
         (
             {"system": "x", "by_more_than_chance": False, "p_value": 0.4},
             "x leads, which may be chance (p = 0.400, adjusted by Holm’s method).",
         ),
-        (
-            {"system": "x", "by_more_than_chance": None, "why": "few"},
-            "x leads; it cannot be tested: few.",
-        ),
+        ({"system": "x", "by_more_than_chance": None, "why": "few"}, "x leads; it cannot be tested: few."),
         ({"system": None, "by_more_than_chance": None, "why": "groups"}, "No clear winner: groups."),
     ],
 )
 def test_the_first_is_said_with_its_test(first: dict[str, Any], text: str) -> None:
     assert first_text({"first": first, "tests": {"of": 3}}) == text
-
-
-def test_a_single_test_is_not_said_to_be_adjusted() -> None:
-    first = {"system": "x", "by_more_than_chance": False, "p_value": 0.4}
-    assert first_text({"first": first, "tests": {"of": 1}}) == (
-        "x leads, which may be chance (p\N{NO-BREAK SPACE}= 0.400)."
-    )
+    assert "Holm" not in first_text({"first": first, "tests": {"of": 1}})
 
 
 def three_ranked(**test: Any) -> dict[str, Any]:
@@ -351,14 +318,6 @@ def test_degrees_are_a_table_of_what_was_asked() -> None:
     assert _degrees({"counts": {"tie": 7}}, 1) is None
 
 
-def test_the_first_is_said_with_whom_it_was_tested_against() -> None:
-    ranking = {
-        "first": {"system": "b", "by_more_than_chance": False, "p_value": 0.3, "against": "c"},
-        "tests": {"of": 3},
-    }
-    assert first_text(ranking).endswith("0.300, adjusted by Holm’s method, against c).")
-
-
 @pytest.mark.parametrize(("low", "shown"), [(0.500321, "50.03"), (0.49998, "49.998"), (0.5, "50.0"), (0.43, "43.0")])
 def test_win_rates_at_equal_lengths_show_on_which_side_of_one_half_they_end(low: float, shown: str) -> None:
     rate = {**ESTIMATE, "value": 0.5626, "low": low, "high": 0.623}
@@ -473,8 +432,3 @@ def test_only_several_tests_are_adjusted_and_two_systems_have_none_beside_the_ra
     assert several["tests"].columns[-1] == "p, adjusted by Holm’s method over 3 tests"
     assert several["tests"].rows[0][1][1:] == ["0.300", "0.300"]
     assert three_ranked(measure="win_loss_rate")["tests"] is None
-
-
-def test_a_rate_of_few_large_instances_says_how_many_it_is_worth() -> None:
-    assert _uneven_text({**ESTIMATE, "effective_n": 2.63}) == "as wide as 2.6 instances of equal size"
-    assert _uneven_text(ESTIMATE) == ""
