@@ -59,8 +59,6 @@ def test_disagreements_are_those_that_the_page_lists(small: Study, bundle: Path)
     numbers = stated(bundle)["disagreements"]
     listed = [
         {
-            "dataset": one["dataset"],
-            "systems": [one["system_a"], one["system_b"]],
             "instance": instance,
             "pair": one["pair"][at],
             "bin": (place := one["bin"][at]) and tuple(one["edges"][place - 1 : place + 1]),
@@ -78,9 +76,7 @@ def test_disagreements_are_those_that_the_page_lists(small: Study, bundle: Path)
     rows = chosen(table, asked, apart).tolist()
     shown = [
         {
-            "dataset": (matchup := row["opened"].pair.matchup).instance.dataset,
-            "systems": [matchup.system_a.name, matchup.system_b.name],
-            "instance": matchup.instance.instance_id,
+            "instance": row["opened"].pair.matchup.instance.instance_id,
             "pair": row["opened"].pair.index,
             "bin": row["separability"],
             "votes": row["votes"],
@@ -91,7 +87,7 @@ def test_disagreements_are_those_that_the_page_lists(small: Study, bundle: Path)
     ]
     assert sorted(listed, key=lambda one: -round(max(size for _, size in one["sizes"]), 9)) == shown
     assert (numbers["count"], len({kind for row in shown for kind, _size in row["sizes"]})) == (len(shown), 3)
-    assert len({len(row["judges"]) for row in shown}) > 2
+    assert len({len(row["judges"]) for row in shown}) > 1
 
 
 def test_the_study_is_the_same_beside_itself(
