@@ -29,6 +29,7 @@ from annotation.models import (
     Annotator,
     Assignment,
     Batch,
+    ComparisonTable,
     Generation,
     Instance,
     Matchup,
@@ -184,6 +185,27 @@ def make_batch(
     return create_batch(spec=spec, name=name, status=status, by=by)[0]
 
 
+def add_tables(
+    study: Study,
+    *variants: str,
+    rows: Sequence[Mapping[str, str]] | Callable[[Pair], Sequence[Mapping[str, str]]] = (),
+    pairs: Iterable[Pair] | None = None,
+) -> None:
+    """Give pairs, or all of a study's, a comparison table of each variant, by default of c8."""
+    chosen = Pair.objects.filter(matchup__instance__study=study) if pairs is None else pairs
+    ComparisonTable.objects.bulk_create(
+        ComparisonTable(
+            study=study,
+            table_id=f"{variant}-{pair.pk}",
+            pair=pair,
+            variant=variant,
+            rows=list(rows(pair) if callable(rows) else rows),
+        )
+        for pair in chosen
+        for variant in variants or ("c8",)
+    )
+
+
 def batch_spec(
     study: Study,
     *,
@@ -205,11 +227,16 @@ def claim(annotator: Annotator, at: datetime = NOON) -> Assignment:
     return claim_hit(annotator=annotator, at=at)
 
 
+def keys_of(assignment: Assignment) -> list[str]:
+    """Return the keys of a HIT's pairs in the order of the page."""
+    return list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
+
+
 def rate(
     assignment: Assignment, choices: Sequence[str] | str = "left", *, at: datetime = NOON, submit: bool = True
 ) -> Assignment:
     """Vote on every pair of a HIT in the order of the page (one choice for all, or one each) and submit it."""
-    keys = list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
+    keys = keys_of(assignment)
     wanted = [choices] * len(keys) if isinstance(choices, str) else choices
     for key, choice in zip(keys, wanted, strict=True):
         save_vote(assignment=assignment, pair_key=key, choice=choice, at=at)

@@ -9,9 +9,9 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page, expect
 
 from annotation.members.accounts import grant_role, login_link
-from annotation.models import ComparisonTable, Pair, Study
+from annotation.models import Study
 from tests.browser import walk
-from tests.factories import add_instances, criterion, instance_rows, make_batch, make_study
+from tests.factories import add_instances, add_tables, criterion, instance_rows, make_batch, make_study
 
 OpenAs = Callable[..., Page]
 Look = tuple[Literal["dark", "light"], tuple[int, int], list[str], list[str]]
@@ -123,10 +123,7 @@ def make_tables(study: Study) -> None:
         {"aspect": "Ferry", "only_a": "cancelled at seven", "both": "", "only_b": "runs at eight twenty"},
         {"aspect": "Way from the landing", "only_a": "", "both": "they walk for ten minutes " * 3, "only_b": ""},
     ]
-    ComparisonTable.objects.bulk_create(
-        ComparisonTable(study=study, table_id=f"t{pair.pk}", pair=pair, variant="c8", rows=rows)
-        for pair in Pair.objects.filter(matchup__instance__study=study)
-    )
+    add_tables(study, rows=rows)
 
 
 def post(page: Page, address: str, **fields: str) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 
-from annotation.models import ComparisonTable, Pair, Study
+from annotation.models import ComparisonTable, Study
 from tests.browser import walk
 from tests.browser.realistic import realistic_batch, realistic_rows
 from tests.browser.walk import step
-from tests.factories import add_instances, make_batch, make_study
+from tests.factories import add_instances, add_tables, make_batch, make_study
 
 OpenAs = Callable[..., Page]
 
@@ -47,10 +47,7 @@ def two_stages(**settings: Any) -> Study:
         {"aspect": "Way", "only_a": "a", "both": "they walk for ten minutes " * 3, "only_b": ""},
         {"aspect": "Ferry", "only_a": "cancelled at seven " * 4, "both": "", "only_b": "runs at eight twenty " * 4},
     ]
-    ComparisonTable.objects.bulk_create(
-        ComparisonTable(study=study, table_id=f"t{pair.pk}", pair=pair, variant="c8", rows=rows)
-        for pair in Pair.objects.filter(matchup__instance__study=study)
-    )
+    add_tables(study, rows=rows)
     make_batch(study, pairs=3, raters=1)
     return study
 

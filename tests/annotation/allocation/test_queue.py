@@ -22,14 +22,12 @@ from annotation.models import (
     ArmDraw,
     Assignment,
     Channel,
-    ComparisonTable,
-    Pair,
     Participant,
     Slot,
     Study,
 )
 from annotation.studies.services import save_settings
-from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, rate
+from tests.factories import NOON, add_instances, add_tables, claim, make_annotator, make_batch, make_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
@@ -245,11 +243,7 @@ def armed(*, arms: int, raters: int, instances: int = 3, **settings: Any) -> Stu
     """Make a two-stage study whose raters are split into so many arms, with a table for every pair."""
     names = ["none", "table:c8", "table:c9", "placebo:c8"][:arms]
     study = make_study(instances=instances, protocol="two-stage", arms=names, **settings)
-    ComparisonTable.objects.bulk_create(
-        ComparisonTable(study=study, table_id=f"{variant}-{pair.pk}", pair=pair, variant=variant, rows=[])
-        for variant in ("c8", "c9")
-        for pair in Pair.objects.filter(matchup__instance__study=study)
-    )
+    add_tables(study, "c8", "c9")
     make_batch(study, raters=raters)
     return study
 

@@ -4,14 +4,14 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.models import Assignment, ComparisonTable, Flag, Pair, Slot, Study
+from annotation.models import Assignment, Flag, Slot, Study
 from annotation.rating.second_stage import reveal
 from annotation.rating.votes import lock_first_votes
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
+from tests.annotation.rating.pages import HTMX
+from tests.factories import add_tables, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
-HTMX = {"HX-Request": "true"}
 ATTACK = "<script>alert('x')</script>"
 
 
@@ -33,8 +33,7 @@ def second_stage_of(study: Study) -> tuple[Client, Assignment, str]:
     """Bring a rater to the second stage, with the first pair's table shown; tells the pair's key too."""
     Study.objects.filter(pk=study.pk).update(protocol="two-stage", arms=["table:c8"])
     rows = [{"aspect": f"Aspect {n}", "only_a": "a", "both": "", "only_b": "b"} for n in range(2)]
-    for pair in Pair.objects.filter(matchup__instance__study=study):
-        ComparisonTable.objects.create(study=study, table_id=f"t-{pair.pk}", pair=pair, variant="c8", rows=rows)
+    add_tables(study, rows=rows)
     make_batch(study)
     client, assignment = at_work(study)
     rate(assignment, submit=False, at=timezone.now())

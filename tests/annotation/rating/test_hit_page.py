@@ -11,7 +11,7 @@ from annotation.allocation.claims import return_hit
 from annotation.models import Assignment, Rating, Study, VoteChange
 from annotation.rating.votes import lock_first_votes
 from tests.annotation.rating.pages import HTMX, Forms, at_hit, send
-from tests.factories import make_batch, make_study, rate
+from tests.factories import keys_of, make_batch, make_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -23,7 +23,7 @@ def test_a_hit_page_shows_its_source_and_each_pair_as_a_form(study: Study) -> No
 
     assert page.status_code == 200
     forms = Forms(page.text)
-    assert list(forms.pairs) == list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
+    assert list(forms.pairs) == keys_of(assignment)
     assert {form["method"] for form in forms.pairs.values()} == {"post"}
     assert all(form["choices"] == ["left", "none", "right"] for form in forms.pairs.values())
     assert all(form["checked"] is None for form in forms.pairs.values())

@@ -16,11 +16,11 @@ from annotation.models import Annotator, Assignment, Display, Rating, Slot, Stud
 from annotation.recruitment.channels import invitation_channel
 from annotation.recruitment.invitations import invite
 from annotation.studies.services import save_settings
+from tests.annotation.rating.pages import HTMX
 from tests.factories import make_annotator, make_batch, make_study, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
-HTMX = {"HX-Request": "true"}
 CLAIMED, SUBMITTED = Assignment.State.CLAIMED, Assignment.State.SUBMITTED
 
 

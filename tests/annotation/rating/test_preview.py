@@ -10,10 +10,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.batches.services import set_batch_status
-from annotation.models import Batch, ComparisonTable, Pair, Study
+from annotation.models import Batch, Pair, Study
 from annotation.templatetags.disable_controls import disable_controls
 from tests.factories import (
     add_instances,
+    add_tables,
     claim,
     make_annotator,
     make_batch,
@@ -104,10 +105,12 @@ def test_a_preview_is_the_raters_page(study: Study, researcher: Client, batch: B
 
 def test_the_second_stage_shows_the_table_of_the_arm_on_the_sides_of_the_page(study: Study, researcher: Client) -> None:
     Study.objects.update(protocol="two-stage", arms=["none", "table:c8", "placebo:c8"])
-    for pair in Pair.objects.select_related("matchup__instance"):
+
+    def rows(pair: Pair) -> list[dict[str, str]]:
         name = pair.matchup.instance.instance_id
-        row = {"aspect": name, "only_a": f"A of {pair.pk}", "both": "both", "only_b": f"B of {pair.pk}"}
-        ComparisonTable.objects.create(study=study, table_id=str(pair.pk), pair=pair, variant="c8", rows=[row])
+        return [{"aspect": name, "only_a": f"A of {pair.pk}", "both": "both", "only_b": f"B of {pair.pk}"}]
+
+    add_tables(study, rows=rows)
     batch = make_batch(Study.objects.get(), systems=SYSTEMS, pairs=3)
     before = counts()
     instance = batch.hits.get(position=0).matchup.instance

@@ -22,6 +22,7 @@ from tests.factories import (
     claim,
     criterion,
     instance_rows,
+    keys_of,
     make_annotator,
     make_batch,
     make_study,
@@ -38,10 +39,6 @@ def study_asking(**settings: Any) -> Study:
     study = make_study(instances=1, k=2, **{"criteria": SEVERAL, **settings})
     make_batch(study, raters=1)
     return study
-
-
-def keys_of(assignment: Assignment) -> list[str]:
-    return list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
 
 
 def stored(assignment: Assignment) -> dict[tuple[int, int], str]:

@@ -18,7 +18,7 @@ from annotation.rating.votes import lock_first_votes, save_vote, submit_assignme
 from tests.annotation.quality.test_hidden_checks import studied
 from tests.annotation.rating.pages import HTMX, Forms
 from tests.annotation.rating.test_second_stage import REASON, two_stage
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate, signed_in
+from tests.factories import NOON, claim, keys_of, make_annotator, make_batch, make_study, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 SOON = NOON + PERIOD / 2
@@ -40,13 +40,9 @@ def fresh(assignment: Assignment) -> Assignment:
     return Assignment.objects.select_related("annotator", "hit__batch__study").get(pk=assignment.pk)
 
 
-def key_of(assignment: Assignment) -> str:
-    return str(assignment.displays.order_by("position").values_list("pair__key", flat=True)[0])
-
-
 def revise(assignment: Assignment, choice: str = "right", **settings: Any) -> Rating:
     wanted = {"at": SOON, "revises": True, **settings}
-    return save_vote(assignment=fresh(assignment), pair_key=key_of(assignment), choice=choice, **wanted)
+    return save_vote(assignment=fresh(assignment), pair_key=keys_of(assignment)[0], choice=choice, **wanted)
 
 
 def choices_of(assignment: Assignment) -> list[str]:
@@ -168,11 +164,11 @@ def test_the_second_stage_is_changed_with_a_reason_and_the_first_stays_closed() 
     rater = make_annotator(two_stage("table:c8"))
     hit = rate(claim(rater), "left", submit=False)
     lock_first_votes(assignment=hit, at=NOON)
-    for key in hit.displays.order_by("position").values_list("pair__key", flat=True):
+    for key in keys_of(hit):
         reveal(assignment=fresh(hit), at=NOON)
         save_second_vote(assignment=fresh(hit), pair_key=key, choice="left", reason="", at=NOON)
     done = submit_assignment(assignment=fresh(hit), at=NOON)
-    again = {"assignment": fresh(done), "pair_key": key_of(done), "choice": "right", "at": SOON}
+    again = {"assignment": fresh(done), "pair_key": keys_of(done)[0], "choice": "right", "at": SOON}
     with pytest.raises(Unacceptable):
         save_second_vote(**again, reason="", revises=True)
     save_second_vote(**again, reason=REASON, revises=True)
@@ -228,7 +224,7 @@ def test_the_next_page_leads_back_to_the_hit_and_on_again(
 
 def test_a_page_without_scripts_saves_what_was_changed_on_the_way_back(browser: Client) -> None:
     done, _answer = submit_first(browser)
-    keys = list(done.displays.order_by("position").values_list("pair__key", flat=True))
+    keys = keys_of(done)
     fields = {"again": "1"} | {f"version-{key}": "1" for key in keys} | {f"choice-{key}": "none" for key in keys}
     assert browser.post(f"/rate/hit/{done.key}/submit/", fields).headers["Location"] == "/rate/"
     assert choices_of(done) == ["none", "none"]
@@ -242,7 +238,7 @@ def test_after_the_last_hit_the_page_leads_back_too(browser: Client, study: Stud
     assert "again=1" not in browser.get("/rate/").text
     late = browser.get(f"/rate/hit/{done.key}/?again=1")
     assert (late.status_code, late.headers["Location"]) == (302, "/rate/")
-    vote = {"pair_key": key_of(done), "choice": "right", "again": "1"}
+    vote = {"pair_key": keys_of(done)[0], "choice": "right", "again": "1"}
     assert browser.post(f"/rate/hit/{done.key}/vote/", vote, headers=HTMX).status_code == 409
     assert choices_of(done) == ["left", "left"]
 
@@ -250,7 +246,7 @@ def test_after_the_last_hit_the_page_leads_back_too(browser: Client, study: Stud
 def test_a_page_from_before_the_submission_changes_nothing(browser: Client) -> None:
     done, _answer = submit_first(browser)
     assert browser.get(f"/rate/hit/{done.key}/").headers["Location"] == "/rate/"
-    vote = {"pair_key": key_of(done), "choice": "right"}
+    vote = {"pair_key": keys_of(done)[0], "choice": "right"}
     assert browser.post(f"/rate/hit/{done.key}/vote/", vote, headers=HTMX).status_code == 409
     assert browser.post(f"/rate/hit/{done.key}/submit/").status_code == 409
     assert choices_of(done) == ["left", "left"]

@@ -16,50 +16,31 @@ from annotation.core.errors import (
     UnknownName,
     VotesMissing,
 )
-from annotation.models import ArmDraw, Assignment, ComparisonTable, Pair, Rating, Study, VoteChange
+from annotation.models import ArmDraw, Assignment, Pair, Rating, Study, VoteChange
 from annotation.rating.second_stage import current_display, reveal, save_second_vote, shown_rows
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
+from tests.factories import NOON, add_tables, claim, keys_of, make_annotator, make_batch, make_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 REASON = "The table shows that it leaves out the ferry."
 
 
-def make_tables(study: Study, *variants: str) -> None:
-    """Give every pair a table of each variant, whose cells name their pair and column."""
-    ComparisonTable.objects.bulk_create(
-        ComparisonTable(
-            study=study,
-            table_id=f"{variant}-{pair.pk}",
-            pair=pair,
-            variant=variant,
-            rows=[
-                {
-                    "aspect": f"aspect {n}",
-                    "only_a": f"a{n} of {pair.pk}",
-                    "both": f"both{n}",
-                    "only_b": f"b{n} of {pair.pk}",
-                }
-                for n in range(2)
-            ],
-        )
-        for variant in variants
-        for pair in Pair.objects.filter(matchup__instance__study=study)
-    )
+def rows_of(pair: Pair) -> list[dict[str, str]]:
+    """Return rows of a table whose cells name their pair and column."""
+    return [
+        {"aspect": f"aspect {n}", "only_a": f"a{n} of {pair.pk}", "both": f"both{n}", "only_b": f"b{n} of {pair.pk}"}
+        for n in range(2)
+    ]
 
 
 def two_stage(
     *arms: str, instances: int = 3, raters: int = 3, variants: tuple[str, ...] = ("c8",), **settings: Any
 ) -> Study:
     study = make_study(instances=instances, protocol="two-stage", arms=list(arms), **settings)
-    make_tables(study, *variants)
+    add_tables(study, *variants, rows=rows_of)
     make_batch(study, raters=raters)
     return study
-
-
-def keys(assignment: Assignment) -> list[str]:
-    return list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
 
 
 def locked(study: Study, name: str = "rater", choice: str = "left") -> Assignment:
@@ -69,7 +50,7 @@ def locked(study: Study, name: str = "rater", choice: str = "left") -> Assignmen
 
 def second(assignment: Assignment, place: int, choice: str, reason: str = "") -> Rating:
     return save_second_vote(
-        assignment=assignment, pair_key=keys(assignment)[place], choice=choice, reason=reason, at=NOON
+        assignment=assignment, pair_key=keys_of(assignment)[place], choice=choice, reason=reason, at=NOON
     )
 
 
@@ -142,7 +123,7 @@ def test_a_one_stage_study_has_no_arms() -> None:
 def test_no_second_vote_before_every_first_vote_is_given_and_closed() -> None:
     study = two_stage("table:c8")
     assignment = claim(make_annotator(study))
-    save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=NOON)
+    save_vote(assignment=assignment, pair_key=keys_of(assignment)[0], choice="left", at=NOON)
 
     with pytest.raises(SecondStageClosed, match="close your first choices"):
         second(assignment, 0, "left")
@@ -163,7 +144,7 @@ def test_closed_first_votes_stay_and_closing_again_changes_nothing() -> None:
     assignment = locked(two_stage("table:c8"))
 
     with pytest.raises(FirstVotesLocked):
-        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="right", at=NOON)
+        save_vote(assignment=assignment, pair_key=keys_of(assignment)[0], choice="right", at=NOON)
     again = lock_first_votes(assignment=assignment, at=NOON + timedelta(minutes=5))
 
     assert again.locked_at == NOON
@@ -267,7 +248,7 @@ def test_bad_second_votes_are_refused() -> None:
     with pytest.raises(Unacceptable, match="longer than 5000"):
         second(assignment, 0, "right", "x" * 5001)
     with pytest.raises(UnknownName):
-        save_second_vote(assignment=assignment, pair_key=keys(other)[0], choice="left", reason="", at=NOON)
+        save_second_vote(assignment=assignment, pair_key=keys_of(other)[0], choice="left", reason="", at=NOON)
     for place in range(2):
         reveal(assignment=assignment, at=NOON)
         second(assignment, place, "left")

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation.importing.tables import import_tables
 from annotation.models import Assignment, ComparisonTable, Study
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes
 from tests.annotation.rating.pages import Forms, all_rated, at_hit, send
-from tests.factories import json_lines, make_batch, make_study, rate
+from tests.factories import add_tables, keys_of, make_batch, make_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -19,10 +18,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 def store() -> Study:
     """One HIT of three pairs, each with a table of the same words."""
     row = {"aspect": "ASPECT", "only_a": "ONLY-A", "both": "BOTH", "only_b": "ONLY-B"}
-    names = {"instance_id": "news-1", "system_a": "alpha", "system_b": "beta", "variant": "c8"}
-    tables = [{"table_id": f"t{k}", **names, "pair_index": k, "rows": [row]} for k in range(3)]
     study = make_study("two", instances=1, k=3, protocol="two-stage", arms=["table:c8"], reason_min_length=10)
-    import_tables(data=json_lines(tables), name="tables", slug="two")
+    add_tables(study, rows=[row])
     make_batch(study, pairs=3)
     return study
 
@@ -86,7 +83,7 @@ def test_the_second_stage_takes_no_more_queries_for_more_pairs(django_assert_max
     make_batch(study, pairs=12)
     client, address, assignment = at_hit(study)
     lock_first_votes(assignment=rate(assignment, submit=False), at=timezone.now())
-    keys = list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
+    keys = keys_of(assignment)
     for key in keys[:-1]:
         reveal(assignment=Assignment.objects.get(pk=assignment.pk), at=timezone.now())
         save_second_vote(assignment=assignment, pair_key=key, choice="left", reason="", at=timezone.now())

@@ -13,7 +13,7 @@ from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.store_vote import ClientReport
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from tests.annotation.rating.test_second_stage import two_stage
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study
+from tests.factories import NOON, claim, keys_of, make_annotator, make_batch, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -26,11 +26,7 @@ def shown(k: int = 2) -> tuple[Assignment, list[str]]:
     make_batch(study, pairs=k, raters=1)
     assignment = claim(make_annotator(study))
     mark_shown(assignment=assignment, at=NOON)
-    return assignment, keys(assignment)
-
-
-def keys(assignment: Assignment) -> list[str]:
-    return list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
+    return assignment, keys_of(assignment)
 
 
 def vote(
@@ -97,7 +93,7 @@ def test_changes_that_come_at_once_without_a_script_add_their_share_of_the_time(
 def test_each_stage_gets_its_own_times_when_it_is_closed() -> None:
     assignment = claim(make_annotator(two_stage("none", instances=1, raters=1)))
     mark_shown(assignment=assignment, at=NOON)
-    pairs = keys(assignment)
+    pairs = keys_of(assignment)
     for key in pairs:
         vote(assignment, key, 10, report=ClientReport(active_seconds=1, wall_seconds=2))
     first = {key: ClientReport(active_seconds=3, wall_seconds=4) for key in pairs}

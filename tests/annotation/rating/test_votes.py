@@ -19,7 +19,7 @@ from annotation.rating.votes import is_counted, save_vote, submit_assignment
 from annotation.studies.configurations import configuration
 from annotation.studies.outcomes import human_ratings, select
 from annotation.studies.services import save_settings
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
+from tests.factories import NOON, claim, keys_of, make_annotator, make_batch, make_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
@@ -30,10 +30,6 @@ def claimed(*, instances: int = 1, k: int = 2, raters: int = 2) -> Assignment:
     study = make_study(instances=instances, k=k)
     make_batch(study, pairs=k, raters=raters)
     return claim(make_annotator(study))
-
-
-def keys(assignment: Assignment) -> list[str]:
-    return list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
 
 
 def test_a_choice_is_turned_from_the_screen_to_the_study_and_back() -> None:
@@ -47,7 +43,7 @@ def test_a_choice_is_turned_from_the_screen_to_the_study_and_back() -> None:
         (False, "right", -1),
     ):
         assignment.displays.update(a_is_left=a_is_left)
-        rating = save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=NOON)
+        rating = save_vote(assignment=assignment, pair_key=keys_of(assignment)[0], choice=choice, at=NOON)
 
         assert rating.verdict == verdict
         assert Rating.objects.select_related("display").get().choice == choice
@@ -58,7 +54,7 @@ def test_a_vote_may_be_changed_and_extends_the_lease_until_the_hit_is_submitted(
     assignment = claimed(k=1)
     at = NOON + timedelta(minutes=50)
     for choice in ("left", "none", "right"):
-        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=at)
+        save_vote(assignment=assignment, pair_key=keys_of(assignment)[0], choice=choice, at=at)
         assert Rating.objects.select_related("display").get().choice == choice
     assignment.refresh_from_db()
     assert assignment.expires_at == at + timedelta(minutes=60)
@@ -66,7 +62,7 @@ def test_a_vote_may_be_changed_and_extends_the_lease_until_the_hit_is_submitted(
 
     before = history(assignment)
     with pytest.raises(AssignmentClosed, match="submitted before; nothing was changed"):
-        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=at)
+        save_vote(assignment=assignment, pair_key=keys_of(assignment)[0], choice="left", at=at)
     with pytest.raises(AssignmentClosed, match="submitted before"):
         submit_assignment(assignment=assignment, at=LATER)
 
@@ -82,7 +78,7 @@ def test_a_choice_that_is_not_offered_is_refused() -> None:
     save_settings(study=assignment.hit.batch.study, ties_allowed=False, reason="Too many ties.")
     for choice in ("", "up", "LEFT", "-1", "none"):
         with pytest.raises(Unacceptable, match=f"“{choice}” is not one of the choices"):
-            save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=NOON)
+            save_vote(assignment=assignment, pair_key=keys_of(assignment)[0], choice=choice, at=NOON)
 
 
 # Leases that ran out
@@ -91,8 +87,8 @@ def test_a_choice_that_is_not_offered_is_refused() -> None:
 def test_a_vote_after_the_time_ran_out_is_marked_late_and_a_further_one_is_not() -> None:
     assignment = claimed(raters=1)
 
-    late = save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=LATER)
-    again = save_vote(assignment=assignment, pair_key=keys(assignment)[1], choice="left", at=LATER)
+    late = save_vote(assignment=assignment, pair_key=keys_of(assignment)[0], choice="left", at=LATER)
+    again = save_vote(assignment=assignment, pair_key=keys_of(assignment)[1], choice="left", at=LATER)
     submitted = submit_assignment(assignment=assignment, at=LATER)
 
     assert (late.late, again.late, submitted.late) == (True, False, False)
@@ -106,7 +102,7 @@ def test_late_work_is_kept_and_not_counted_once_another_has_its_place(pays_late:
     save_settings(study=study, pay_per_hit=Decimal("1.50"), currency="EUR", pay_late=pays_late, reason="Now paid.")
     taken = rate(claim(make_annotator(assignment.hit.batch.study, "next"), LATER))
 
-    for key in keys(assignment):
+    for key in keys_of(assignment):
         assert save_vote(assignment=assignment, pair_key=key, choice="right", at=LATER).late
     assert Assignment.objects.get(pk=assignment.pk).state == "expired"
     submitted = submit_assignment(assignment=assignment, at=LATER)
@@ -121,7 +117,7 @@ def test_late_work_is_kept_and_not_counted_once_another_has_its_place(pays_late:
 def test_late_work_counts_where_its_slot_is_still_unfilled() -> None:
     assignment = claimed(raters=1)
     release_expired(at=LATER)
-    for key in keys(assignment):
+    for key in keys_of(assignment):
         save_vote(assignment=assignment, pair_key=key, choice="left", at=LATER)
     release_expired(at=LATER + timedelta(minutes=61))
 
@@ -137,7 +133,7 @@ def test_an_annotator_who_has_gone_on_finishes_the_old_hit_without_holding_two()
     other_hit = Slot.objects.exclude(hit=old.hit).first().hit
     current = Assignment.objects.create(hit=other_hit, annotator=old.annotator, state="claimed", expires_at=LATER)
 
-    for key in keys(old):
+    for key in keys_of(old):
         assert save_vote(assignment=old, pair_key=key, choice="left", at=NOON + timedelta(minutes=61)).late
     assert list(Assignment.objects.filter(annotator=old.annotator, state="claimed")) == [current]
     submitted = submit_assignment(assignment=old, at=NOON + timedelta(minutes=61))
@@ -155,7 +151,7 @@ def test_late_work_on_a_matchup_rated_again_meanwhile_does_not_count_twice() -> 
         hit=study.batches.get(name="second").hits.get(), annotator=old.annotator, state="submitted", submitted_at=LATER
     )
     Slot.objects.filter(hit=again.hit, number=1).update(assignment=again)
-    for key in keys(old):
+    for key in keys_of(old):
         save_vote(assignment=old, pair_key=key, choice="left", at=LATER)
 
     assert not is_counted(submit_assignment(assignment=old, at=LATER))
@@ -173,15 +169,15 @@ def test_a_history_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("annotation.rating.store_vote.MOST_CHANGES", 3)
     assignment = claimed(k=1)
     for choice in ("left", "none", "left"):
-        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=NOON)
+        save_vote(assignment=assignment, pair_key=keys_of(assignment)[0], choice=choice, at=NOON)
     with pytest.raises(Unacceptable, match="too often"):
-        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="none", at=NOON)
+        save_vote(assignment=assignment, pair_key=keys_of(assignment)[0], choice="none", at=NOON)
     assert len(history(assignment)) == 3
 
 
 def test_a_choice_from_a_page_that_does_not_know_the_last_one_is_refused() -> None:
     assignment = claimed(k=1)
-    key = keys(assignment)[0]
+    key = keys_of(assignment)[0]
 
     def vote(choice: str, page: str, version: int) -> Rating:
         sent = ClientReport(page=page, version=version)
@@ -211,7 +207,7 @@ def test_times_are_kept_within_what_can_have_passed() -> None:
 
     rating, other = (
         save_vote(assignment=assignment, pair_key=key, choice="left", at=at, report=report)
-        for key, report in zip(keys(assignment), (sent, impossible), strict=True)
+        for key, report in zip(keys_of(assignment), (sent, impossible), strict=True)
     )
 
     assert (rating.active_seconds, rating.wall_seconds) == (40, 40)
@@ -228,7 +224,7 @@ def test_votes_are_not_taken_from_someone_who_took_consent_back() -> None:
     answer_consent(annotator=assignment.annotator, accepted=False, at=NOON)
 
     with pytest.raises(ConsentNeeded):
-        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=NOON)
+        save_vote(assignment=assignment, pair_key=keys_of(assignment)[0], choice="left", at=NOON)
     with pytest.raises(ConsentNeeded):
         submit_assignment(assignment=assignment, at=NOON)
 

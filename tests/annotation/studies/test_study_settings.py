@@ -12,24 +12,14 @@ from django.urls import reverse
 
 from annotation.batches.services import set_batch_status
 from annotation.core.errors import InvalidSelection, SettingFixed
-from annotation.models import Batch, ComparisonTable, Pair, Study
+from annotation.models import Batch, Pair, Study
 from annotation.studies.services import save_settings
 from annotation.studies.settings_form import GROUPS, StudySettingsForm
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
+from tests.factories import add_tables, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 TWO_STAGE: dict[str, Any] = {"protocol": "two-stage", "arms": ["none", "table:c8"]}
-
-
-def add_tables(study: Study, variant: str, pairs: Any = None) -> None:
-    """Give pairs (all of them, unless told otherwise) a table of this variant."""
-    rows = [{"aspect": "x", "only_a": "a", "both": "", "only_b": "b"}]
-    chosen = Pair.objects.filter(matchup__instance__study=study) if pairs is None else pairs
-    ComparisonTable.objects.bulk_create(
-        ComparisonTable(study=study, table_id=f"{variant}-{pair.pk}", pair=pair, variant=variant, rows=rows)
-        for pair in chosen
-    )
 
 
 def pairs_on(instance: str) -> Any:
@@ -192,7 +182,7 @@ def test_drawn_arms_stay_as_they_are_before_any_vote() -> None:
 
 def test_a_batch_of_a_two_stage_study_needs_every_pairs_table() -> None:
     study = make_study(instances=2, k=2, **TWO_STAGE)
-    add_tables(study, "c8", pairs_on("news-1"))
+    add_tables(study, pairs=pairs_on("news-1"))
 
     with pytest.raises(InvalidSelection, match=r"2 of 4 pairs have no comparison table of variant c8 \(arm table:c8\)"):
         make_batch(study)
@@ -200,7 +190,7 @@ def test_a_batch_of_a_two_stage_study_needs_every_pairs_table() -> None:
     assert Batch.objects.count() == 0
     batch = make_batch(study, select="ids", instance_ids=["news-1"])  # only what is on HITs counts
     assert batch.hits.count() == 1
-    add_tables(study, "c8", pairs_on("news-2"))
+    add_tables(study, pairs=pairs_on("news-2"))
     assert make_batch(study, name="all").hits.count() == 2
 
 
@@ -210,7 +200,7 @@ def test_only_the_pairs_that_were_sampled_need_tables() -> None:
         seed for seed in range(50)
         if make_batch(make_study(f"s{seed}", instances=1, k=4), pairs=1, seed=seed).hits.get().pairs.get().index == 2
     )  # fmt: skip
-    add_tables(study, "c8", pairs_on("news-1").filter(index=2, matchup__instance__study=study))
+    add_tables(study, pairs=pairs_on("news-1").filter(index=2, matchup__instance__study=study))
 
     assert make_batch(study, pairs=1, seed=seed).hits.get().pairs.get().index == 2
     with pytest.raises(InvalidSelection, match="3 of 4 pairs"):
@@ -222,11 +212,11 @@ def test_a_placebo_needs_a_table_of_another_instance() -> None:
     with pytest.raises(InvalidSelection, match="for 4 of 4 pairs no other instance has a table of variant c8"):
         make_batch(study)
 
-    add_tables(study, "c8", pairs_on("news-1")[:1])
+    add_tables(study, pairs=pairs_on("news-1")[:1])
     with pytest.raises(InvalidSelection, match="for 2 of 4 pairs no other instance"):
         make_batch(study)
 
-    add_tables(study, "c8", pairs_on("news-2")[:1])
+    add_tables(study, pairs=pairs_on("news-2")[:1])
     assert make_batch(study).hits.count() == 2
 
 
