@@ -13,7 +13,7 @@ from judging.core.errors import BadSettings
 from judging.endpoints.retrying import RetryingClient
 from judging.models import Completion, Judge, JudgeRun, PromptFile
 from judging.runs.execution import ExecutionResult, execute
-from judging.runs.services import pairs_of, run_again
+from judging.runs.services import pairs_of
 from tests.factories import add_instances, make_batch, make_study
 from tests.fakes import ScriptedClient
 from tests.judging.builders import make_endpoint, make_judge, no_sleep
@@ -120,14 +120,6 @@ def test_an_audit_is_priced_as_it_will_be_and_resumes_within_its_budget(study: S
     assert more != run
     assert work(more, client).status == JudgeRun.Status.DONE
     assert len(client.bodies) == 48 == Completion.objects.count()
-
-
-def test_run_again_keeps_pairs_that_are_on_no_hit(study: Study) -> None:
-    judge = make_judge("coin")
-    run = start_audit(Audit(study, judge, repeats=1))
-    add_instances(study, instances=1, k=1, systems=("alpha", "beta", "gamma"), prefix="late")
-    assert run_again(run=run) == run
-    assert run.judgments.count() == 6 * 3 * 2 * 2
 
 
 @pytest.mark.parametrize(

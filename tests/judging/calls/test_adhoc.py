@@ -91,14 +91,6 @@ def test_rounds_are_asked_one_after_the_other_and_answers_stored(endpoint: Endpo
     assert client.closed
 
 
-def test_same_again_asks_nothing(endpoint: Endpoint) -> None:
-    held(procedure(asked("a", "b")), endpoint, ScriptedClient(["one", "two"]), in_flight=1)
-    client = ScriptedClient()
-    again = held(procedure(asked("a", "b")), endpoint, client)
-    assert (again.result, client.bodies) == (["one", "two"], [])
-    assert (again.usage.calls, again.usage.cached, again.usage.total.cost) == (0, 2, 0)
-
-
 @pytest.mark.any_engine
 def test_names_in_the_cache_are_those_of_a_judges_requests() -> None:
     judge = make_judge()
@@ -241,12 +233,6 @@ def test_what_was_paid_since_counts_towards_the_cap(endpoint: Endpoint) -> None:
 def test_cap_needs_prices() -> None:
     with pytest.raises(BadSettings, match="prices of endpoint stand-in are unknown"):
         held(procedure(asked("a")), make_endpoint(), ScriptedClient(), max_cost=Decimal(1))
-
-
-@pytest.mark.any_engine
-def test_unknown_prices_are_an_unknown_cost() -> None:
-    found = held(procedure(asked("a")), make_endpoint(), ScriptedClient(["one"]))
-    assert found.usage.total.cost is None
 
 
 def test_forecast_counts_what_is_asked_and_what_is_there(endpoint: Endpoint) -> None:

@@ -97,13 +97,8 @@ def test_finish_reason_that_is_no_text_loses_no_answer() -> None:
             "HTTP 404 .*no x here",
             id="at the top",
         ),
-        pytest.param({"error": {"code": "content_filter", "message": "no"}}, RejectedCall, "HTTP 400", id="filter"),
-        pytest.param(
-            {"error": {"code": 403, "message": "your input was flagged"}}, RejectedCall, "HTTP 403", id="moderation"
-        ),
         pytest.param({"error": {"code": 403, "message": "not for you"}}, AccessDenied, "HTTP 403", id="forbidden"),
         pytest.param({"error": {"code": "invalid_api_key"}}, AccessDenied, "HTTP 401", id="key"),
-        pytest.param({"error": {"code": "insufficient_quota"}}, AccessDenied, "HTTP 402", id="no credit"),
         pytest.param(
             {"choices": [], "object": "chat.completion"}, TransientFailure, "without a choice", id="no choice"
         ),

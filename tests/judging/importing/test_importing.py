@@ -141,33 +141,11 @@ def test_the_same_file_again_changes_nothing(study: Study) -> None:
     assert everything() == before
 
 
-def test_a_longer_file_adds_what_is_new(study: Study) -> None:
-    load("i0,0,gpt,ab,a")
-    longer = load("i0,0,gpt,ab,a", "i0,1,gpt,ab,b", "i0,1,other,ab,b")
-    assert (longer.added, longer.unchanged) == (2, 1)
-    assert JudgeRun.objects.count() == 2
-
-
 def test_another_verdict_on_the_same_presentation_is_refused_by_line(study: Study) -> None:
     load("i0,0,gpt,ab,a", "i0,1,gpt,ab,")
     assert refused("i2,0,gpt,ab,a", "i0,0,gpt,ab,tie", "i0,1,gpt,ab,b") == [
         otherwise(3, "a", "tie"),
         otherwise(4, "unparsed", "b", pair=1),
-    ]
-
-
-@pytest.mark.any_engine
-def test_bad_lines_of_every_kind_are_listed_at_once(study: Study) -> None:
-    load("i0,0,gpt,ab,a")
-    JudgeRun.objects.create(study=study, judge=Judge.objects.create(name="tall", method="longer"))
-    assert refused(
-        "i1,0,gpt,ab", "i0,0,gpt,ab,b", "i1,0,gpt,ab,x", "i9,0,gpt,ab,a", "i1,0,tall,ab,a", "i1,0,gpt,ab,a"
-    ) == [
-        (2, refusal("cells", cells=4, columns=5)),
-        otherwise(3, "a", "b"),
-        (4, refusal("not_one_of", field="verdict", value="'x'", words="a, tie, b or empty")),
-        (5, refusal("no_pairs", instance="'i9'")),
-        (6, refusal("judge_made_here", judge="tall", method="longer")),
     ]
 
 

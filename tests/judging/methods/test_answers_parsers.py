@@ -100,6 +100,9 @@ TEXTS = [
     pytest.param("ranked-list", f"{SECOND_ONE}\n> {FIRST_ONE}", "B", id="list: cited as a block"),
     pytest.param("ranked-list", f'{SECOND_ONE} The first text ends with "{FIRST_ONE}".', "B", id="list: cited"),
     pytest.param("ranked-list", SECOND_ONE.replace('"name"', '"model"'), "B", id="list: another key for the name"),
+    pytest.param(
+        "ranked-list", SECOND_ONE.replace("name", "model").replace("text", "model"), "B", id="list: AlpacaEval's"
+    ),
     pytest.param("ranked-list", BOTH_ONE, None, id="list: both first"),
     pytest.param("ranked-list", f"{FIRST_ONE}\n{BOTH_ONE}", None, id="list: the last one takes it back"),
     pytest.param("ranked-list", '[{"name": "text_2", "rank": 1}]', None, id="list: one name"),

@@ -74,12 +74,6 @@ def test_new_method_is_added_and_run_with_the_pages_commands(settings: Any) -> N
     assert all("<A, B or C>" in text for text in asked)
 
 
-@pytest.mark.parametrize("name", ["headline", "by-facts"])
-def test_new_method_has_a_wording_for_every_task(name: str) -> None:
-    for task in TASKS:
-        find_method(name).check(task, base.Setting())
-
-
 def test_test_of_the_page_passes() -> None:
     assert run_tests(blocks("python")[-1]) == ["test_facts_are_listed_once_and_shown_with_both_texts"]
 

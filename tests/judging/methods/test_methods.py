@@ -134,16 +134,6 @@ def test_request_about_one_text_is_the_same_in_every_pair(name: str) -> None:
     assert one != about("A", first="the first", source="another source")
 
 
-def test_critique_is_the_same_for_the_negated_question_and_for_prepair_only() -> None:
-    def first_critique(method: str, **given: Any) -> str:
-        played = play(method, lambda call: names_one(call, "A"), shown(**given))
-        return content(next(call for call in played.calls if call.kind == "critique"))
-
-    assert first_critique("prepair") == first_critique("prepair", negated=True)
-    assert "some metrics" in first_critique("sgm-prepair")
-    assert "the second" in first_critique("prepair-star")
-
-
 @pytest.mark.parametrize(
     ("name", "answers"),
     [
@@ -322,12 +312,6 @@ def test_tie_is_on_offer_where_the_judge_allows_it(name: str) -> None:
     assert "A, B or C>" in content(played.calls[-1])
     assert played.outcome is not None
     assert played.outcome.verdict == TIE
-
-
-def test_pairwise_tie_always_offers_a_tie() -> None:
-    played = play("pairwise-tie", ["C"], shown(negated=True))
-    assert "the letter C for a tie" in content(played.calls[0])
-    assert played.outcome == Outcome(TIE)
 
 
 def test_given_reference_saves_a_call() -> None:

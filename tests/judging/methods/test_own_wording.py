@@ -90,11 +90,6 @@ def test_unreadable_score_is_no_verdict() -> None:
         play("pointwise", ["x", "y", "Score: 4", "Score: 9"], wording=(SCORED, "score"), weighted=False)
 
 
-def test_version_names_wording_and_parser() -> None:
-    setting = Setting(wording=SCORED, wording_version="mine.v2", wording_parser="score")
-    assert find_method("pointwise").prompt_version("free", setting) == "mine.v2:score+free.v1"
-
-
 @pytest.mark.parametrize(
     ("text", "parser", "reason"),
     [

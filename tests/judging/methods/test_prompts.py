@@ -27,7 +27,7 @@ from judging.methods import (
 from judging.methods.prompted import check_wording
 from judging.methods.prompts import FOLDER, fence_for, load_prompt, make_prompt
 from judging.methods.sc2 import distilling
-from judging.methods.task_files import CRITERION, TASKS, find_task
+from judging.methods.task_files import CRITERION, find_task
 from judging.tables.entailment_calls import COVERAGE, ENTAILMENT
 from tests.judging.methods.procedures import Answer, asking, content, play, shown
 from tests.judging.methods.test_sc2 import graded
@@ -76,16 +76,6 @@ def prompt_text(name: str = "direct", **given: Any) -> str:
     return content(play(name, ["A"], shown(**given)).calls[0])
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_comparison_is_asked_for_before_the_choice_in_every_task(task: str) -> None:
-    text = prompt_text(task=task)
-    assert (
-        text.index("the second\n")
-        < text.index("\nComparison:")
-        < text.index(f"\n{find_task(task).plain.choice}: <A or B>")
-    )
-
-
 def test_same_texts_give_the_same_request_and_others_another_fence() -> None:
     assert prompt_text() == prompt_text()
     assert fence_for("a", "b", "c") != fence_for("a", "b", "d")
@@ -123,18 +113,6 @@ def test_calls_about_the_same_texts_begin_with_these_texts(
     assert begin.count(last_shared) == 1
     before = common_start(asked_by(name, answer, shown(), texts_first=False, **options))
     assert last_shared not in before
-
-
-def test_pairs_of_an_instance_share_the_beginning_of_their_calls() -> None:
-    other = {"first": "another", "second": "one more"}
-    sent = [
-        prompt_text("direct"),
-        prompt_text("direct", **other),
-        prompt_text("few-shot"),
-        prompt_text("few-shot", **other),
-    ]
-    for one, two in (sent[:2], sent[2:]):
-        assert "the source\n[" in common_start([one, two])
 
 
 def test_judges_that_were_there_ask_in_the_same_words_as_before() -> None:

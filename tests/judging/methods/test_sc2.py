@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -57,15 +56,6 @@ def test_comparator_calls_are_counted_and_the_best_table_wins(scheme: str, calls
     assert f"grade {GRADES[record['winner']]}" in content(played.calls[-1])
 
 
-@pytest.mark.parametrize("samples", range(1, 18))
-def test_any_number_of_samples_takes_as_few_rounds_as_it_can(samples: int) -> None:
-    played = play("sc2", graded, samples=samples)
-    kinds = played.kinds()
-    assert [len(calls) for calls in kinds if calls[0] == "table"] == [samples]
-    assert sum(len(calls) for calls in kinds if calls[0] == "comparator") == samples - 1
-    assert sum(calls[0] == "comparator" for calls in kinds) == (samples - 1).bit_length()
-
-
 def test_every_duel_is_a_question_of_its_own_even_between_equal_tables() -> None:
     played = play(
         "sc2", lambda call: table(call, 5) if call.kind == "table" else graded(call), scheme="exact", samples=4
@@ -88,17 +78,6 @@ def test_both_presentations_share_the_calls_of_their_table_and_turn_it() -> None
     assert {record_of(one)["asked_first"], record_of(other)["asked_first"]} == {"a", "b"}
     for played, row in zip((one, other), rows, strict=True):
         assert f"only A: {row['only_a']}" in content(played.calls[-1])
-
-
-def test_negated_question_shares_the_table_and_turns_the_verdict() -> None:
-    plain = play("sc2", graded)
-    negated = play(
-        "sc2", lambda call: "Comparison: x\nWorse: A" if call.kind == "verdict" else graded(call), shown(negated=True)
-    )
-    assert [content(call) for call in plain.calls[:-1]] == [content(call) for call in negated.calls[:-1]]
-    assert plain.outcome is not None
-    assert negated.outcome is not None
-    assert (plain.outcome.verdict, negated.outcome.verdict) == (Verdict.A, Verdict.B)
 
 
 def test_samples_that_cannot_be_read_are_lost_and_not_asked_for_again() -> None:
@@ -207,27 +186,6 @@ def test_several_verdicts_are_sampled_and_the_majority_counts() -> None:
         (draw, True, 0.7) for draw in range(5)
     ]
     assert record_of(played)["calls"]["verdict"] == 5
-
-
-def test_examples_stand_before_the_pair_where_they_are_asked_for() -> None:
-    without, with_two = (content(play("sc2", graded, shots=shots).calls[-1]) for shots in (0, 2))
-    assert "Example" not in without
-    assert "$" not in without
-    assert (
-        0
-        < with_two.index("Example 1.")
-        < with_two.index("Example 2.")
-        < with_two.index("Now it is your turn.")
-        < with_two.index("the source")
-    )
-
-
-def test_self_consistency_takes_examples_too_and_is_as_before_without() -> None:
-    answer: Callable[[Call], str] = graded
-    plain, shown_some = (play("self-consistency", answer, shots=shots) for shots in (0, 3))
-    assert content(plain.calls[0]) == content(play("cot", answer).calls[0])
-    assert "Example 3." in content(shown_some.calls[0])
-    assert asking("self-consistency").prompt_version("free", Setting()) == "cot.v2+free.v1"
 
 
 def test_schema_goes_along_where_the_endpoint_keeps_to_one() -> None:

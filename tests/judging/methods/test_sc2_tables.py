@@ -48,6 +48,10 @@ coverage of the main points | names the date | name the place |
 accuracy | | | gets the sum wrong
 clear wording | short sentences | plain words | long ones
 """
+OWN_COLUMNS = [
+    {"Aspect": r["aspect"].upper(), "Only A": r["only_a"], "Common": r["both"], "Only in Summary B": r["only_b"]}
+    for r in ROWS
+]
 BLANK = [{"aspect": aspect, "only_a": "", "both": "", "only_b": ""} for aspect in ASPECTS]
 
 
@@ -64,20 +68,7 @@ BLANK = [{"aspect": aspect, "only_a": "", "both": "", "only_b": ""} for aspect i
         ),
         pytest.param(json.dumps({"rows": ROWS[::-1]}), id="in another order"),
         pytest.param(json.dumps({row["aspect"]: row for row in ROWS}), id="by aspect"),
-        pytest.param(
-            json.dumps(
-                [
-                    {
-                        "Aspect": r["aspect"].upper(),
-                        "Only A": r["only_a"],
-                        "Common": r["both"],
-                        "Only in Summary B": r["only_b"],
-                    }
-                    for r in ROWS
-                ]
-            ),
-            id="columns of its own",
-        ),
+        pytest.param(json.dumps(OWN_COLUMNS), id="columns of its own"),
         pytest.param(BARS, id="drawn with bars"),
         pytest.param(WITHOUT_EDGES, id="drawn with bars, none at the edges"),
         pytest.param(re.sub(r"(?m)^\|", "| |", BARS), id="drawn with bars, with a column more"),
@@ -110,15 +101,7 @@ def test_table_is_read_in_whatever_form(text: str) -> None:
         pytest.param(json.dumps({"rows": changed(0, both=7)}), "no row", id="a number for a cell"),
         pytest.param("[" * 5000, "no table", id="brackets only"),
         pytest.param(
-            json.dumps(
-                {
-                    "rows": [
-                        {**ROWS[0]},
-                        {**ROWS[1], "aspect": "wording: clear?"},
-                        {**ROWS[2], "aspect": "factual accuracy"},
-                    ]
-                }
-            ),
+            json.dumps([ROWS[0], {**ROWS[1], "aspect": "wording: clear?"}, {**ROWS[2], "aspect": "factual accuracy"}]),
             "no row for “accuracy”",
             id="rows that belong to each other's places",
         ),
@@ -197,19 +180,11 @@ def test_turned_record_changes_sides_everywhere_and_back() -> None:
     }
     other = swap_sides(record)
     assert other["asked_first"] == "b"
-    assert other["samples"][0]["rows"][0] == {
-        "aspect": ASPECTS[0],
-        "only_a": "",
-        "both": "name the place",
-        "only_b": "names the date",
-    }
+    assert other["samples"][0]["rows"][0] == {**ROWS[0], "only_a": "", "only_b": "names the date"}
     assert other["samples"][1] == record["samples"][1]
     assert swap_sides(other) == record
-    shown = shown_record(record)
-    assert shown["samples"] == [
-        record["samples"][0],
-        {"lost": reason("table_empty").text, "lost_code": "table_empty"},
-    ]
+    lost = {"lost": reason("table_empty").text, "lost_code": "table_empty"}
+    assert shown_record(record)["samples"] == [record["samples"][0], lost]
 
 
 @pytest.mark.parametrize(

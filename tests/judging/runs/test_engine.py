@@ -63,16 +63,6 @@ def test_nothing_of_a_run_is_left_after_the_next(monkeypatch: pytest.MonkeyPatch
     assert sessions[0]() is None
 
 
-def test_another_judge_with_the_same_request_uses_the_cache() -> None:
-    study, judge = make_study(), make_judge()
-    judge_with(ScriptedClient(), study, judge)
-    twin = make_judge(name="twin", endpoint=judge.endpoint)
-    again = ScriptedClient()
-    ended = judge_with(again, study, twin)
-    assert (again.bodies, ended.progress.calls, ended.progress.cached) == ([], 0, 6)
-    assert Completion.objects.count() == 6
-
-
 @pytest.mark.parametrize(
     "other",
     [

@@ -128,13 +128,6 @@ def test_readable_answers_that_give_no_verdict_together_are_unparsed() -> None:
     )
 
 
-def test_unreadable_critique_ends_the_cell_after_three_samples() -> None:
-    client = Talker(lambda asked: "?" if "Heron" in asked else "*fine")
-    judge_with(client, make_study(instances=1, k=1), judge_named("noted"))
-    assert client.kinds == ["critique"] * 4
-    assert Judgment.objects.values_list("status", "calls").get() == ("unparsed", 4)
-
-
 def test_a_failing_call_ends_its_cell_and_the_answers_beside_it_are_kept() -> None:
     study, judge = make_study(instances=1, k=1), judge_named("noted")
     client = Talker(lambda asked: RejectedCall("HTTP 400") if "Heron" in asked else "*fine")
@@ -152,36 +145,24 @@ REJECTED = RejectedCall("HTTP 400: temperature")
 NEW_CELL_VALUES = {**chat_completion("A"), "choices": []}
 
 
-def test_samples_of_which_none_got_an_answer_are_an_error_and_asked_again() -> None:
+@pytest.mark.parametrize(
+    ("script", "calls", "missing"),
+    [
+        pytest.param([REJECTED] * 3, 0, 3, id="none got an answer"),
+        pytest.param([REJECTED, *["?"] * 6], 6, 1, id="no verdict without the missing one"),
+        pytest.param(["A", GONE, GONE], 1, 2, id="the endpoint is gone"),
+    ],
+)
+def test_cell_that_lacks_answers_is_an_error_and_asks_for_these_alone_next_time(
+    script: list[Any], calls: int, missing: int
+) -> None:
     study, judge = make_study(instances=1, k=1), judge_named("polled")
-    judge_with(Talker(lambda asked: REJECTED), study, judge)
-    found = Judgment.objects.values_list("status", "failure", "calls").get()
-    assert found == ("error", reason("text", text="HTTP 400: temperature"), 0)
+    judge_with(ScriptedClient(script), study, judge, in_flight=1)
+    why = next(failure for failure in script if isinstance(failure, RejectedCall)).reason
+    assert Judgment.objects.values_list("status", "failure", "calls").get() == ("error", why, calls)
     client = Talker()
     judge_with(client, study, judge)
-    assert (len(client.bodies), Judgment.objects.get().status) == (3, "parsed")
-
-
-def test_no_verdict_from_answers_without_those_that_are_missing_is_an_error() -> None:
-    study, judge = make_study(instances=1, k=1), judge_named("polled")
-    judge_with(ScriptedClient([REJECTED, *["?"] * 6]), study, judge, in_flight=1)
-    found = Judgment.objects.values_list("status", "failure", "calls").get()
-    assert found == ("error", reason("text", text="HTTP 400: temperature"), 6)
-    client = Talker()
-    judge_with(client, study, judge)
-    assert (len(client.bodies), Judgment.objects.get().status) == (1, "parsed")  # the missing one, and it is read
-
-
-def test_endpoint_that_is_gone_ends_a_cell_whose_other_samples_were_answered() -> None:
-    study, judge = make_study(instances=1, k=1), judge_named("polled")
-    judge_with(ScriptedClient(["A", GONE, GONE]), study, judge, in_flight=1)
-    assert Judgment.objects.values_list("status", "failure").get() == (
-        "error",
-        reason("text", text="HTTP 404: no such model"),
-    )
-    client = Talker()
-    judge_with(client, study, judge)
-    assert (len(client.bodies), Judgment.objects.values_list("status", "calls").get()) == (2, ("parsed", 3))
+    assert (len(client.bodies), Judgment.objects.get().status) == (missing, "parsed")
 
 
 def test_answer_of_no_use_is_paid_for_and_asked_again() -> None:
@@ -304,14 +285,6 @@ def test_cap_counts_answers_of_no_use(in_flight: int) -> None:
     assert len(client.bodies) * CALL == sum(filter(None, Judgment.objects.values_list("cost", flat=True)))
     assert len(client.bodies) <= 10
     assert limited(Talker(), study, judge, max_cost=Decimal("0.85")).status == "paused"
-
-
-def test_cap_counts_what_was_spent_before_a_restart() -> None:
-    study, judge = make_study(instances=10), judge_named("polled")
-    first, second = Talker(), Talker()
-    limited(first, study, judge, limit=2)
-    limited(second, study, judge, max_cost=Decimal("0.85"))
-    assert (len(first.bodies), len(second.bodies)) == (6, 4)
 
 
 @pytest.mark.parametrize("in_flight", [1, 16])

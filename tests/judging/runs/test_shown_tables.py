@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 
 from annotation.core.reasons import reason
 from annotation.models import ComparisonTable, Study
@@ -82,10 +81,3 @@ def test_settings_that_contradict_stored_tables_are_refused(settings: dict[str, 
 def test_study_without_such_tables_is_refused() -> None:
     with pytest.raises(BadSettings, match="has no tables of variant big"):
         start_run(study=make_study(), judge=added())
-
-
-def test_command_names_the_variant(capsys: pytest.CaptureFixture[str]) -> None:
-    make_endpoint()
-    call_command("add_judge", "shown", "--method", "sc2", "--endpoint", "stand-in", "--table-variant", "big")
-    assert ", tables big, " in capsys.readouterr().out
-    assert Judge.objects.get().table_variant == "big"

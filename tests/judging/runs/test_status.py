@@ -8,7 +8,6 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.tasks.stopping import StopFlag
-from judging.models import Judgment
 from judging.runs.execution import execute
 from judging.runs.services import start_run
 from tests.judging.builders import make_endpoint, make_judge, make_study
@@ -53,17 +52,6 @@ def test_tokens_and_money_are_those_of_the_answers(standin: StandInProcess, caps
     run(study, "prepair", endpoint=endpoint, name="jack", seed=8)
     again = status(capsys, "--judge", "jack")
     assert (again["calls"], again["cached"], again["calls_per_verdict"]) == (6, 12, 1)
-
-
-@pytest.mark.any_engine
-def test_unknown_price_is_not_free(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
-    study = make_study()
-    run(study, endpoint=make_endpoint(standin.base_url))
-    told = status(capsys, "--judge", "judy")
-    assert (told["cost"], told["cost_per_verdict"], told["cost_known"]) == (None, None, 0)
-    Judgment.objects.filter(pk=Judgment.objects.earliest("pk").pk).update(cost=Decimal("0.25"))
-    told = status(capsys, "--judge", "judy")
-    assert (told["cost"], told["cost_known"]) == (None, 0.25)
 
 
 def test_runs_are_added_up_by_procedure(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,8 +13,9 @@ from django.urls import reverse
 
 from annotation.importing.tables import import_tables
 from annotation.models import Annotator, Assignment, ComparisonTable, Flag, Pair, Study
-from judging.models import AspectSet, JudgeRun, Judgment, TableCheck
+from judging.models import JudgeRun, Judgment, TableCheck
 from judging.tables.checked_tables import common_values, figures_by_variant
+from tests.factories import signed_in
 from tests.judging.builders import fill, make_batch, make_endpoint, make_judge, make_study, pairs_in
 from tests.judging.tables.table_builders import exact_record, make_making, make_table, row, show
 
@@ -267,20 +268,12 @@ def test_address_of_no_table_is_not_found(researcher: Client) -> None:
         assert researcher.get(f"/studies/tea/tables/{number}/").status_code == 404
 
 
-@pytest.mark.parametrize("name", ["tablemaking", "tablecheck", "aspectset"])
-def test_admin_shows_records_and_changes_none(client: Client, pairs: list[Pair], judgment: Judgment, name: str) -> None:
-    table = make_table(pairs[0])
-    group = table.study.group
-    found = {
-        "tablemaking": make_making(judgment, table),
-        "tablecheck": TableCheck.objects.create(table=table, endpoint=make_endpoint(), model="m", found={"n": 1}),
-        "aspectset": AspectSet.objects.create(group=group, task="chat", version=1, aspects=["Tone"]),
-    }[name]
-    admin = User.objects.create_superuser("root")
-    client.force_login(admin, backend="annotation.members.signed_in.AccountBackend")
-    address = reverse(f"admin:judging_{name}_changelist")
+def test_admin_shows_records_and_changes_none(pairs: list[Pair], judgment: Judgment) -> None:
+    found = make_making(judgment, make_table(pairs[0]))
+    client = signed_in(User.objects.create_superuser("root"))
+    address = reverse("admin:judging_tablemaking_changelist")
     assert client.get(address).status_code == 200
-    shown = client.get(reverse(f"admin:judging_{name}_change", args=[found.pk]))
+    shown = client.get(reverse("admin:judging_tablemaking_change", args=[found.pk]))
     assert shown.status_code == 200
     assert b'name="_save"' not in shown.content
     assert client.get(f"{address}add/").status_code == 403

@@ -2,12 +2,13 @@
 
 import json
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
 
 from analysis.types import Verdict
-from annotation.models import Study
+from annotation.models import Pair, Study
 from annotation.studies.outcomes import select
 from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.judgment_rows import judgment_rows
@@ -32,6 +33,12 @@ def new_run(study: Study, judge: Judge, **settings: object) -> JudgeRun:
     return JudgeRun.objects.create(study=study, judge=judge, **settings)
 
 
+def one_pair(**settings: Any) -> tuple[Study, JudgeRun, Pair]:
+    """Make a study of one pair and a run of a judge with these settings."""
+    study = make_study(instances=1, k=1)
+    return study, new_run(study, make_judge("coin", **settings)), pairs_in(study)[0]
+
+
 @pytest.mark.parametrize(
     ("ab", "ba", "verdict"),
     [
@@ -45,9 +52,7 @@ def new_run(study: Study, judge: Judge, **settings: object) -> JudgeRun:
 )
 @pytest.mark.any_engine
 def test_both_orders_become_one_verdict(ab: int | None, ba: int | None, verdict: float) -> None:
-    study = make_study(instances=1, k=1)
-    run = new_run(study, make_judge("coin", order="both"))
-    [pair] = pairs_in(study)
+    study, run, pair = one_pair(order="both")
     for order, found in (("ab", ab), ("ba", ba)):
         fill(run, pair, order, verdict=found, status="unparsed" if found is None else "parsed")
     judged = judgments(selection_of(study), run)
@@ -71,9 +76,7 @@ def test_both_orders_become_one_verdict(ab: int | None, ba: int | None, verdict:
 def test_probabilities_of_both_orders_are_averaged_on_request(
     ab: tuple[int | None, float | None], ba: tuple[int | None, float | None] | None, verdict: float
 ) -> None:
-    study = make_study(instances=1, k=1)
-    run = new_run(study, make_judge("coin", order="both", combine="probability"))
-    [pair] = pairs_in(study)
+    study, run, pair = one_pair(order="both", combine="probability")
     for order, found in (("ab", ab), ("ba", ba)):
         if found is not None:
             made = fill(run, pair, order, verdict=found[0], status="unparsed" if found[0] is None else "parsed")
@@ -84,18 +87,8 @@ def test_probabilities_of_both_orders_are_averaged_on_request(
     assert stored == (None if np.isnan(verdict) else verdict)
 
 
-@pytest.mark.any_engine
-def test_one_order_is_as_it_was_said_whatever_is_combined() -> None:
-    study = make_study(instances=1, k=1)
-    run = new_run(study, make_judge("coin", order="ab", combine="probability"))
-    fill(run, pairs_in(study)[0], "ab", verdict=A)
-    assert judgments(selection_of(study), run).rated.outcomes.verdict.tolist() == [A]
-
-
 def test_repeats_and_negated_questions_are_no_part_of_findings() -> None:
-    study = make_study(instances=1, k=1)
-    run = new_run(study, make_judge("coin", repeats=3, negated=True))
-    [pair] = pairs_in(study)
+    study, run, pair = one_pair(repeats=3, negated=True)
     fill(run, pair, "ab", verdict=A)
     for repeat, negated in ((1, False), (2, False), (0, True)):
         Judgment.objects.create(
@@ -159,9 +152,8 @@ def test_cells_of_a_run_hold_what_its_figures_are_made_of() -> None:
 
 @pytest.mark.any_engine
 def test_half_finished_pair_has_no_verdict() -> None:
-    study = make_study(instances=1, k=1)
-    run = new_run(study, make_judge("coin", order="both"))
-    fill(run, pairs_in(study)[0], "ab", verdict=A)
+    study, run, pair = one_pair(order="both")
+    fill(run, pair, "ab", verdict=A)
     assert np.isnan(judgments(selection_of(study), run).rated.outcomes.verdict).all()
 
 
@@ -178,18 +170,6 @@ def test_rows_are_in_the_selections_order_with_what_was_shown_first() -> None:
     assert rated.outcomes.pair.tolist() == [0, 1, 0, 1]
     np.testing.assert_array_equal(rated.outcomes.verdict, [B, NONE, TIE, A])
     assert rated.first_is_a.tolist() == [False, True, False, True]
-
-
-@pytest.mark.any_engine
-def test_every_presentation_counts_for_what_was_shown_first() -> None:
-    study = make_study(instances=1, k=1)
-    run = new_run(study, make_judge("coin", order="both"))
-    [pair] = pairs_in(study)
-    fill(run, pair, "ab", verdict=A)
-    fill(run, pair, "ba", verdict=B)
-    found = judgments(selection_of(study), run).shown
-    assert found.outcomes.verdict.tolist() == [A, B]
-    assert found.first_is_a.tolist() == [True, False]
 
 
 @pytest.mark.any_engine

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from judging.core.errors import BadPrompt, BadSettings, UnparsedVerdict
-from judging.methods import Presentation, Reply
-from judging.methods.parsing.parsers import Offer, find_parser
+from judging.core.errors import BadPrompt, BadSettings
+from judging.methods import Presentation
 from judging.models import Judge, Judgment, PromptFile
 from judging.runs.judges import add_judge
 from judging.wordings.checks import preview
@@ -62,63 +61,38 @@ def sent(text: str, form: str, entry: str = "") -> list[str]:
     return [one["content"] for one in preview(given.text, given.parser, SHOWN, system=given.system)]
 
 
+ASKED = "Asked: the $song\nOne: the wren\nOther: the heron\n"
+BIRDS = """Costs $5. Song: {"text": "the $song"}
+{"model": "model_1", "answer": "the wren"} {'model': 'model_2', 'answer': "the heron"}"""
+
+
 @pytest.mark.parametrize(
     ("text", "form", "entry", "messages"),
     [
-        pytest.param(
-            CHAT,
-            "alpaca-eval",
-            "",
-            [
-                "You rank birds.",
-                'Costs $5. Song: {"text": "the $song"}\n'
-                '{"model": "model_1", "answer": "the wren"} {\'model\': \'model_2\', \'answer\': "the heron"}',
-            ],
-            id="alpaca-eval",
-        ),
+        pytest.param(CHAT, "alpaca-eval", "", ["You rank birds.", BIRDS], id="alpaca-eval"),
         pytest.param(
             "{instruction}|{output_1}|{output_2}", "alpaca-eval", "", ["the $song|the wren|the heron"], id="no chat"
         ),
-        pytest.param(
-            LINES,
-            "mt-bench",
-            "two",
-            ["You weigh answers.", "Asked: the $song\nOne: the wren\nOther: the heron\nSay [[A]] or [[B]]."],
-            id="mt-bench",
-        ),
+        pytest.param(LINES, "mt-bench", "two", ["You weigh answers.", f"{ASKED}Say [[A]] or [[B]]."], id="mt-bench"),
+        pytest.param(SETTINGS, "arena-hard", "", ["You choose.", f"{ASKED}Say [[A>B]] or {{so}}."], id="arena-hard"),
         pytest.param(
             LINES,
             "mt-bench",
             "with-key",
-            [
-                "You weigh answers.",
-                "Asked: the $song\nKey: the key\nOne: the wren\nOther: the heron\nSay [[A]] or [[B]].",
-            ],
+            ["You weigh answers.", f"{ASKED}Say [[A]] or [[B]].".replace("One:", "Key: the key\nOne:")],
             id="mt-bench with a reference",
-        ),
-        pytest.param(
-            SETTINGS,
-            "arena-hard",
-            "",
-            ["You choose.", "Asked: the $song\nOne: the wren\nOther: the heron\nSay [[A>B]] or {so}."],
-            id="arena-hard",
-        ),
-        pytest.param(
-            PYTHON,
-            "prometheus",
-            "WITH_KEY",
-            ["You are fair.", "Do: the $song\nA: the wren\nB: the heron\nKey: the key\nBy: Which sings?\nFeedback:"],
-            id="prometheus",
         ),
     ],
 )
 def test_fields_are_filled_and_all_else_stays_as_it_is(text: str, form: str, entry: str, messages: list[str]) -> None:
-    *system, asked = sent(text, form, entry)
-    *expected_system, expected = messages
-    assert system == expected_system
-    if form == "prometheus":  # the rubric is the task's criterion, in its own words
-        asked, expected = asked.partition("By:")[0], expected.partition("By:")[0]
-    assert asked == expected
+    assert sent(text, form, entry) == messages
+
+
+def test_rubric_is_the_criterion_of_the_task() -> None:
+    system, asked = sent(PYTHON, "prometheus", "WITH_KEY")
+    assert system == "You are fair."
+    assert asked.startswith("Do: the $song\nA: the wren\nB: the heron\nKey: the key\nBy: ")
+    assert asked.endswith("Which sings?\nFeedback:")
 
 
 @pytest.mark.parametrize(
@@ -171,20 +145,6 @@ def test_prompt_that_says_nowhere_how_to_answer_is_noticed(tmp_path: Path, capsy
     file.write_text(f"{template}\nsystem_prompt: Answer [[A]] or [[B]].", encoding="utf-8")
     call_command("add_prompt", str(file), form="arena-hard", name="first")
     assert capsys.readouterr().err == ""
-
-
-def test_answers_in_the_words_of_published_prompts_are_read() -> None:
-    offer = Offer(("better",))
-    for parser, answers in {
-        "ranked-list": ("[{'model': 'model_1', 'rank': 2}, {'model': 'model_2', 'rank': 1}]",),
-        "model-letter": ("M", " `M`.\n"),
-        "brackets": ("Because of this.\n[RESULT] B", "[[B>>A]]", "My final verdict is: [[B]]"),
-    }.items():
-        for answer in answers:
-            assert find_parser(parser)(Reply(answer), offer).letter == "B", (parser, answer)
-    for answer in ("m or M", "", "n"):
-        with pytest.raises(UnparsedVerdict):
-            find_parser("model-letter")(Reply(answer), offer)
 
 
 @pytest.mark.slow
