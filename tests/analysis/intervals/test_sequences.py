@@ -1,7 +1,9 @@
 """Confidence sequences: intervals and p-values that hold at every look."""
 
 import math
+from statistics import NormalDist
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,3 +41,16 @@ def test_what_cannot_be_told_stays_so() -> None:
     for n, horizon in ((0, 10), (10, 0)):
         with pytest.raises(UnknownValue):
             level_of_look(n, horizon=horizon)
+
+
+def test_a_hundred_looks_rarely_leave_out_the_truth() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.choice([-1.0, 0.0, 1.0], size=(2000, 100))
+    n = np.arange(1, 101)
+    means = values.cumsum(axis=1) / n
+    errors = np.sqrt((values**2).cumsum(axis=1) / n - means**2 + 1e-12) / np.sqrt(n)
+    ks = np.array([-NormalDist().inv_cdf((1 - level_of_look(int(i), horizon=100)) / 2) for i in n])
+    outside = (np.abs(means) > ks * errors)[:, 19:].any(axis=1).mean()
+    fixed = (np.abs(means) > 1.96 * errors)[:, 19:].any(axis=1).mean()
+    assert outside < 0.05
+    assert fixed > 0.2

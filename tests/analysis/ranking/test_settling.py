@@ -1,13 +1,14 @@
 """How many more comparisons settle the next place: by hand, by simulation, and where there is no answer."""
 
 import math
+from itertools import combinations
 from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 from analysis.ranking.settling import next_place
-from analysis.ranking.spread import differences
+from analysis.ranking.spread import differences, jackknife_covariance, left_out_strengths
 
 LEVEL, LEAST = 0.95, 20
 
@@ -42,6 +43,41 @@ def test_settled_alike_and_untested_rankings_have_no_number():
     assert next_place([0.0, 0.0], made([0.0, 0.0], [0.02] * 2, 100), LEVEL).factor == math.inf
     assert math.isnan(next_place([1.0, 0.0], made([1.0, 0.0], [0.02] * 2, 19), LEVEL).factor)
     assert next_place([], made([], [], 0), LEVEL).place is None
+
+
+def simulated(strengths, instances, rng):
+    """One vote on every pair of systems of each instance, by Bradley and Terry's model."""
+    a, b = np.array(list(combinations(range(len(strengths)), 2))).T
+    p = 1 / (1 + np.exp(strengths[b] - strengths[a]))
+    score = (rng.random((instances, len(a))) < p).astype(float)
+    found = left_out_strengths(
+        np.tile(a, instances),
+        np.tile(b, instances),
+        score.ravel(),
+        np.repeat(np.arange(instances), len(a)),
+        n_systems=len(strengths),
+    )
+    fit = found.fit
+    each = np.full(len(strengths), instances)
+    return fit, differences(fit.strengths, jackknife_covariance(found.moved), each, fit.component, least=LEAST)
+
+
+@pytest.mark.weekly
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "strengths", [(0.7, 0.2, -0.9), (1.5, 0.25, -0.1, -0.4)], ids=["first of three", "second of four"]
+)
+def test_so_many_comparisons_settle_it_about_as_often_as_planned(strengths):
+    rng = np.random.default_rng(0)
+    fit, tests = simulated(np.array(strengths), 60, rng)
+    planned = next_place(fit.strengths, tests, LEVEL)
+    assert 1 < planned.factor < 50
+    settled = []
+    for _ in range(60):
+        _, of = simulated(fit.strengths, round(60 * planned.factor), rng)  # the estimates are the truth here
+        better = of.better(len(strengths), LEVEL)
+        settled.append(all(better[planned.system, other] for other in planned.others))
+    assert 0.65 <= np.mean(settled) <= 0.95
 
 
 def test_degrees_of_freedom_grow_with_the_comparisons():
