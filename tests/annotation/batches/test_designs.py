@@ -23,7 +23,6 @@ from tests.factories import (
     make_annotator,
     make_batch,
     make_study,
-    make_user,
     output_of,
     rate,
 )
@@ -170,29 +169,27 @@ def test_command_makes_a_design(study: Study, capsys: pytest.CaptureFixture[str]
         call_command(*arguments, "--dataset", "other")
 
 
-def test_page_forecasts_and_makes_a_design(study: Study, client: Client) -> None:
-    client.force_login(make_user("admin", "study-admin"))
+def test_page_forecasts_and_makes_a_design(study: Study, manager: Client) -> None:
     data = {"name": "d", "configuration": "0", "design": "balanced", "per_instance": "2", "how": "all", "seed": "4"}
     data |= {"pairs": "2", "raters": "2", "status": "draft"}
 
-    forecast = client.post("/studies/study/batches/choice/", data, headers={"HX-Request": "true"}).content.decode()
-    made = client.post("/studies/study/batches/new/", data, follow=True)
+    forecast = manager.post("/studies/study/batches/choice/", data, headers={"HX-Request": "true"}).content.decode()
+    made = manager.post("/studies/study/batches/new/", data, follow=True)
 
     assert forecast.count('<th scope="row">') == 6
     assert "alpha / beta" in forecast
     assert "Design d was created; batches: 6." in made.content.decode()
     assert set(met(list(Batch.objects.all())).values()) == {2}
-    refused = client.post("/studies/study/batches/new/", {**data, "name": "e", "how": "top", "number": "2"})
+    refused = manager.post("/studies/study/batches/new/", {**data, "name": "e", "how": "top", "number": "2"})
     assert refused.status_code == 422
     assert "its own separability" in refused.content.decode()
 
 
-def test_api_forecasts_and_makes_a_design(study: Study, client: Client) -> None:
-    client.force_login(make_user("admin", "study-admin"))
+def test_api_forecasts_and_makes_a_design(study: Study, manager: Client) -> None:
     body = {"study": "study", "dataset": "news", "design": "balanced:1", "pairs": 1, "raters": 1, "seed": 2}
 
     def post(**more: Any) -> Any:
-        return client.post("/api/v1/batches/", {**body, **more}, content_type="application/json")
+        return manager.post("/api/v1/batches/", {**body, **more}, content_type="application/json")
 
     forecast = post(preview=True).json()
     first, again = post(name="d"), post(name="d")
@@ -244,36 +241,34 @@ def test_batches_of_a_design_change_together(study: Study) -> None:
         set_design_status(study=study, name="d", status="burnt")
 
 
-def test_page_launches_a_design_with_links_for_all_its_raters_and_closes_it(study: Study, client: Client) -> None:
-    client.force_login(make_user("admin", "study-admin"))
+def test_page_launches_a_design_with_links_for_all_its_raters_and_closes_it(study: Study, manager: Client) -> None:
     batches = draft(study, raters=2, most_hits_per_rater=4)  # each batch: 6 HITs × 2 raters, 4 a rater at most
     Batch.objects.filter(pk=batches[3].pk).update(most_hits_per_rater=2)  # 12 / 2: six raters
     page = f"/studies/study/batches/{batches[1].pk}/"
-    assert "all batches of design d (6)" in client.get(page).content.decode()
+    assert "all batches of design d (6)" in manager.get(page).content.decode()
 
-    client.post(f"{page}status/", {"status": "open", "design": "1", "raters_from": "links"})
+    manager.post(f"{page}status/", {"status": "open", "design": "1", "raters_from": "links"})
     assert statuses() == {"open": 6}
     assert Invitation.objects.count() == 6
-    client.post(f"{page}status/", {"status": "paused"})
+    manager.post(f"{page}status/", {"status": "paused"})
     assert statuses() == {"open": 5, "paused": 1}
-    closed = client.post(f"{page}status/", {"status": "closed", "design": "1"}, follow=True)
+    closed = manager.post(f"{page}status/", {"status": "closed", "design": "1"}, follow=True)
     assert statuses() == {"closed": 6}
     assert "All 6 batches of design d" in closed.content.decode()
     alone = make_batch(study, name="alone")
-    assert "of design" not in client.get(f"/studies/study/batches/{alone.pk}/").content.decode()
+    assert "of design" not in manager.get(f"/studies/study/batches/{alone.pk}/").content.decode()
     assert (
-        client.post(f"/studies/study/batches/{alone.pk}/status/", {"status": "closed", "design": "1"}).status_code
+        manager.post(f"/studies/study/batches/{alone.pk}/status/", {"status": "closed", "design": "1"}).status_code
         == 404
     )
 
 
-def test_page_makes_links_for_the_raters_of_all_batches_of_a_design(study: Study, client: Client) -> None:
-    client.force_login(make_user("admin", "study-admin"))
+def test_page_makes_links_for_the_raters_of_all_batches_of_a_design(study: Study, manager: Client) -> None:
     study.most_hits_per_rater = 8
     study.save()
     data = {"name": "d", "configuration": "0", "design": "all", "how": "all", "seed": "4", "raters_from": "links"}
 
-    client.post("/studies/study/batches/new/", {**data, "pairs": "2", "raters": "2"})
+    manager.post("/studies/study/batches/new/", {**data, "pairs": "2", "raters": "2"})
 
     assert Invitation.objects.count() == 9  # 36 HITs × 2 raters / 8; two would do for the first batch
 
@@ -283,8 +278,7 @@ def test_a_limit_of_hits_is_each_batchs_in_the_forecast_too(study: Study) -> Non
     assert (work.hits, work.assignments, work.raters) == (36, 72, 4)  # 6 HITs × 2 raters / 3 in each batch
 
 
-def test_command_and_api_change_a_design(study: Study, client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    client.force_login(make_user("admin", "study-admin"))
+def test_command_and_api_change_a_design(study: Study, manager: Client, capsys: pytest.CaptureFixture[str]) -> None:
     batches = draft(study)
 
     call_command("set_batch", "study", "--design", "d", "--status", "open")
@@ -294,8 +288,8 @@ def test_command_and_api_change_a_design(study: Study, client: Client, capsys: p
     with pytest.raises(CommandError, match="has no design 'e'; it has: d"):
         call_command("set_batch", "study", "--design", "e", "--status", "open")
     address = f"/api/v1/batches/{batches[2].pk}/status/"
-    found = client.post(address, {"status": "closed", "design": True}, content_type="application/json").json()
+    found = manager.post(address, {"status": "closed", "design": True}, content_type="application/json").json()
     assert {one["status"] for one in found["batches"]} == {"closed"}
     assert statuses() == {"closed": 6}
-    assert client.post(address, {"status": "open"}, content_type="application/json").json()["status"] == "open"
+    assert manager.post(address, {"status": "open"}, content_type="application/json").json()["status"] == "open"
     assert statuses() == {"closed": 5, "open": 1}

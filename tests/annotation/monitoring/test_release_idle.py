@@ -16,7 +16,7 @@ from annotation.quality import exclusion
 from annotation.quality.exclusion import release_idle
 from annotation.rating.votes import save_vote, submit_assignment
 from tests.annotation.allocation.test_races import together
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, output_of, rate, signed_in
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, output_of, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 TEN = timedelta(minutes=10)
@@ -24,8 +24,13 @@ LATER = NOON + TEN
 
 
 @pytest.fixture
-def batch() -> Batch:
-    return make_batch(make_study(instances=4), raters=1)
+def study() -> Study:
+    return make_study(instances=4)
+
+
+@pytest.fixture
+def batch(study: Study) -> Batch:
+    return make_batch(study, raters=1)
 
 
 def vote(assignment: Assignment, at: Any) -> None:
@@ -119,11 +124,6 @@ def test_release_and_submission_at_one_moment_leave_one_place_and_no_lost_work()
 
 
 # The page
-
-
-@pytest.fixture
-def manager(batch: Batch) -> Client:
-    return signed_in(make_user("manager", "study-admin", study=batch.study))
 
 
 def address(batch: Batch) -> str:

@@ -35,43 +35,35 @@ def vote(browser: Client, held: Assignment, **headers: str) -> Any:
     return browser.post(reverse("annotation:save-vote", args=[held.key]), sent, headers=headers)
 
 
+def change_session(browser: Client, **changes: str | None) -> None:
+    """Change what the session of a browser holds; a change to None takes it out."""
+    session = browser.session
+    for name, value in changes.items():
+        session.pop(name, None) if value is None else session.update({name: value})
+    session.save()
+
+
 def new_password(user: User, browser: Client) -> None:
     user.set_password("another one that is long enough")
     user.save()
 
 
-def switched_off(user: User, browser: Client) -> None:
-    user.is_active = False
-    user.save()
-
-
-def other_backend(user: User, browser: Client) -> None:
-    session = browser.session
-    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.RemoteUserBackend"
-    session.save()
-
-
-def without_hash(user: User, browser: Client) -> None:
-    session = browser.session
-    del session[HASH_SESSION_KEY]
-    session.save()
-
-
-def session_gone(user: User, browser: Client) -> None:
-    Session.objects.all().delete()
-
-
-def session_run_out(user: User, browser: Client) -> None:
-    Session.objects.update(expire_date=timezone.now())
-
-
-def data_of_another_key(user: User, browser: Client) -> None:
-    Session.objects.update(session_data="not:signed:by-us")
-
-
 @pytest.mark.parametrize(
     "ended_by",
-    [new_password, switched_off, other_backend, without_hash, session_gone, session_run_out, data_of_another_key],
+    [
+        new_password,
+        pytest.param(lambda user, _: User.objects.filter(pk=user.pk).update(is_active=False), id="switched off"),
+        pytest.param(
+            lambda _, browser: change_session(
+                browser, **{BACKEND_SESSION_KEY: "django.contrib.auth.backends.RemoteUserBackend"}
+            ),
+            id="another backend",
+        ),
+        pytest.param(lambda _, browser: change_session(browser, **{HASH_SESSION_KEY: None}), id="without a hash"),
+        pytest.param(lambda *_: Session.objects.all().delete(), id="gone"),
+        pytest.param(lambda *_: Session.objects.update(expire_date=timezone.now()), id="run out"),
+        pytest.param(lambda *_: Session.objects.update(session_data="not:signed:by-us"), id="of another key"),
+    ],
 )
 def test_a_session_that_has_ended_shows_and_takes_nothing(
     browser: Client, held: Assignment, ended_by: Callable[[User, Client], None]

@@ -22,34 +22,30 @@ from annotation.models import (
 )
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes, submit_assignment
-from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, rate
+from tests.factories import NOON, add_instances, add_tables, claim, make_annotator, make_batch, make_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 ARMS = ["none", "table:c8", "placebo:c8"]
 
 
-def make_table(pair: Pair, *, rows: int = 2, length: int = 10, variant: str = "c8") -> ComparisonTable:
-    """Make a table of so many rows, each of whose cells is so long."""
+def rows_of(rows: int, length: int) -> list[dict[str, str]]:
+    """Return so many rows of a table, each of whose cells is so long."""
     cell = "x" * length
-    return ComparisonTable.objects.create(
-        study=pair.matchup.instance.study,
-        table_id=f"{variant}-{pair.pk}",
-        pair=pair,
-        variant=variant,
-        rows=[{"aspect": f"aspect {n}", "only_a": cell, "both": cell, "only_b": cell} for n in range(rows)],
-    )
+    return [{"aspect": f"aspect {n}", "only_a": cell, "both": cell, "only_b": cell} for n in range(rows)]
 
 
-def pairs_of(study: Study, name: str = "") -> list[Pair]:
-    found = Pair.objects.filter(matchup__instance__study=study).select_related("matchup__instance__study")
-    named = found.filter(matchup__instance__instance_id=name) if name else found
-    return list(named.order_by("matchup__instance__position", "matchup_id", "index"))
+def pairs_of(study: Study, name: str) -> list[Pair]:
+    named = Pair.objects.filter(matchup__instance__study=study, matchup__instance__instance_id=name)
+    return list(named.order_by("matchup_id", "index"))
 
 
-def placebo_study(slug: str = "study", **content: Any) -> Study:
-    """Make a two-stage study whose only arm is a placebo's, with nothing published."""
-    return make_study(slug, **{"protocol": "two-stage", "arms": ["placebo:c8"], **content})
+def placebo_study(*, tables: bool = True, **content: Any) -> Study:
+    """Make a two-stage study whose only arm is a placebo's, with nothing published and a table for every pair."""
+    study = make_study(protocol="two-stage", arms=["placebo:c8"], **content)
+    if tables:
+        add_tables(study, rows=rows_of(2, 10))
+    return study
 
 
 def second_stage(assignment: Assignment) -> list[Display]:
@@ -84,8 +80,6 @@ def shown_on(displays: list[Display]) -> list[ComparisonTable]:
 @pytest.mark.engine
 def test_a_placebo_is_of_the_same_source_and_of_texts_that_are_not_on_the_hit() -> None:
     study = placebo_study(instances=3, k=5)
-    for pair in pairs_of(study):
-        make_table(pair)
     make_batch(study, pairs=3)
 
     for displays in work_off(make_annotator(study)):
@@ -103,8 +97,6 @@ def test_a_placebo_is_of_the_same_source_and_of_texts_that_are_not_on_the_hit() 
 
 def test_a_text_that_is_on_the_hit_as_well_makes_no_placebo() -> None:
     study = placebo_study(instances=2, k=3)
-    for pair in pairs_of(study):
-        make_table(pair)
     batch = make_batch(study, pairs=2)
     [hit] = batch.hits.filter(matchup__instance__instance_id="news-1")
     on_hit = set(hit.pairs.values_list("pk", flat=True))
@@ -121,8 +113,6 @@ def test_a_text_that_is_on_the_hit_as_well_makes_no_placebo() -> None:
 @pytest.mark.parametrize("coming", [False, True])
 def test_other_systems_texts_on_the_same_source_do_unless_their_pair_is_still_to_come(coming: bool) -> None:
     study = placebo_study(instances=2, k=2, systems=("alpha", "beta", "gamma", "delta"))
-    for pair in pairs_of(study):
-        make_table(pair)
     make_batch(study, name="first", pairs=2)
     if coming:
         make_batch(study, name="second", pairs=2, systems=("gamma", "delta"))
@@ -140,11 +130,11 @@ def test_other_systems_texts_on_the_same_source_do_unless_their_pair_is_still_to
 
 
 def test_without_one_of_the_same_source_it_is_of_the_same_data_set_and_like_the_pairs_own() -> None:
-    study = placebo_study(instances=7, k=1)
+    study = placebo_study(instances=7, k=1, tables=False)
     add_instances(study, instances=1, k=1, dataset="mail")
     sizes = {"news-1": (3, 40), "news-2": (2, 40), "news-3": (3, 90), "news-4": (3, 45), "news-5": (9, 40)}
     for name, (rows, length) in {**sizes, "news-6": (3, 40), "mail-1": (3, 40)}.items():
-        make_table(pairs_of(study, name)[0], rows=rows, length=length)
+        add_tables(study, rows=rows_of(rows, length), pairs=pairs_of(study, name))
     make_batch(study, pairs=1, select="ids", instance_ids=["news-1", "news-6", "news-7"])
     annotator = make_annotator(study)
 
@@ -161,10 +151,9 @@ def test_without_one_of_the_same_source_it_is_of_the_same_data_set_and_like_the_
 
 
 def test_another_data_sets_table_is_the_last_resort() -> None:
-    study = placebo_study(instances=1, k=2)
+    study = placebo_study(instances=1, k=2, tables=False)
     add_instances(study, instances=1, k=2, dataset="mail")
-    for pair in pairs_of(study, "mail-1"):
-        make_table(pair)
+    add_tables(study, rows=rows_of(2, 10), pairs=pairs_of(study, "mail-1"))
     make_batch(study, pairs=2)
 
     [displays] = work_off(make_annotator(study))
@@ -174,8 +163,6 @@ def test_another_data_sets_table_is_the_last_resort() -> None:
 
 def test_no_placebo_comes_twice_while_there_are_others() -> None:
     study = placebo_study(instances=6, k=2)
-    for pair in pairs_of(study):
-        make_table(pair)
     make_batch(study, pairs=2, select="ids", instance_ids=["news-1", "news-2", "news-3"])
 
     shown = Counter(table.pk for displays in work_off(make_annotator(study)) for table in shown_on(displays))
@@ -189,8 +176,6 @@ def test_no_placebo_comes_twice_while_there_are_others() -> None:
 
 def test_a_rater_loses_no_hit_to_a_placebo_and_one_hit_at_most_is_coloured() -> None:
     study = placebo_study(instances=6, k=2)
-    for pair in pairs_of(study):
-        make_table(pair)
     make_batch(study, pairs=2)
 
     done = work_off(make_annotator(study))
@@ -206,8 +191,6 @@ def test_a_rater_loses_no_hit_to_a_placebo_and_one_hit_at_most_is_coloured() -> 
 
 def test_pairs_that_are_no_longer_rated_are_taken_before_those_still_to_come() -> None:
     study = placebo_study(instances=4, k=2)
-    for pair in pairs_of(study):
-        make_table(pair)
     batch = make_batch(study, pairs=2, raters=1)
     full = set()
     for _ in range(2):  # places of these HITs are filled by now
@@ -236,8 +219,7 @@ def test_every_arm_gets_as_many_hits_in_any_order_of_arrival() -> None:
     )
     def check(instances: int, k: int, arms: list[str], turns: list[int]) -> None:
         study = make_study(f"s{next(made)}", instances=instances, k=k, protocol="two-stage", arms=ARMS)
-        for pair in pairs_of(study):
-            make_table(pair)
+        add_tables(study, rows=rows_of(2, 10))
         batch = make_batch(study, pairs=2, raters=3)
         raters = [make_annotator(study, f"{study.slug}-{arm}") for arm in arms]
         ArmDraw.objects.bulk_create(

@@ -142,24 +142,6 @@ def test_all_are_taken_where_there_are_fewer_and_that_is_counted(capsys: pytest.
     assert run_of(study).short == 0
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"model": "small"}, "rouge1 takes no model"),
-        ({"similarity": "vibes"}, "unknown similarity 'vibes'; known: .*rouge1"),
-        ({"dataset": "talk"}, "study study has no talk; it has news: alpha / beta"),
-        ({"systems": ("alpha", "omega")}, "study study has no alpha / omega"),
-        ({"dataset": "news", "group": "study"}, "leave out data set and systems"),
-    ],
-    ids=str,
-)
-def test_what_can_not_be_computed_is_refused(settings: dict[str, Any], message: str) -> None:
-    study = study_of(APART)
-    with pytest.raises(AnnotationError, match=message):
-        compute_separability(study=study, **settings)
-    assert not SeparabilityRun.objects.exists()
-
-
 @pytest.mark.parametrize("values", [{"samples": 1}, {"samples": 0}, {"cross": 0}, {"seed": -1}], ids=str)
 def test_draws_that_can_not_be_made_are_refused(values: dict[str, int]) -> None:
     with pytest.raises(BadFields) as refused:

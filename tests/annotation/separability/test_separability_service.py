@@ -89,6 +89,11 @@ def test_a_system_with_one_text_has_no_separability_and_no_nought() -> None:
         ({"group": "0,0.0000001"}, "scale 0,0.0000001 does not fit .* from 0 to 1.*Nothing was stored"),
         ({"group": "0,1e-320"}, "scale 0,1e-320 does not fit .* from 0 to 1.*Nothing was stored"),
         ({"group": "1,2,3"}, "it must be configuration, study, or MIN,MAX"),
+        ({"model": "small"}, "rouge1 takes no model"),
+        ({"similarity": "vibes"}, "unknown similarity 'vibes'; known: .*rouge1"),
+        ({"dataset": "talk"}, "study study has no talk; it has news: alpha / beta"),
+        ({"systems": ("alpha", "omega")}, "study study has no alpha / omega"),
+        ({"dataset": "news", "group": "study"}, "leave out data set and systems"),
     ],
     ids=str,
 )
