@@ -115,8 +115,11 @@ def test_separated_sets_make_a_step(consistency: list[float], slope: float, cros
     curves = fit(aggregate_sets([0.1, 0.2, 0.3, 0.4], consistency, [0, 1, 2, 3]))
     assert curves.slope[0] == pytest.approx(slope, nan_ok=True)
     assert curves.crossing()[0] == pytest.approx(crossing, nan_ok=True)
-    if crossing == 0.25:
-        assert curves.at([0.1, 0.25, 0.3])[0].tolist() == [0, 0.5, 1]
+
+
+def test_a_step_is_drawn_as_one() -> None:
+    curves = fit(aggregate_sets([0.1, 0.2, 0.3, 0.4], [0, 0, 1, 1], [0, 1, 2, 3]))
+    assert curves.at([0.1, 0.25, 0.3])[0].tolist() == [0, 0.5, 1]
 
 
 def test_nearly_separated_sets_have_a_finite_slope() -> None:

@@ -1,7 +1,5 @@
 """Edges of bins and the bin of each value."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -72,22 +70,27 @@ def test_values_outside_the_edges_are_in_no_bin_and_equal_ones_fill_the_last():
         assert assign([0.4, 0.4, 0.3], edges).tolist() == [2, 2, -1]
 
 
+@pytest.mark.parametrize("make", [equal_width_edges, equal_count_edges])
+@pytest.mark.parametrize(
+    ("values", "n", "error"), [([NAN], 4, NotEnough), ([0.1], 0, NotEnough), ([np.inf], 2, UnknownValue)]
+)
+def test_values_that_make_no_bins_are_refused(make, values, n, error):
+    with pytest.raises(error):
+        make(values, n)
+
+
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        *((partial(make, [NAN], 4), NotEnough) for make in (equal_width_edges, equal_count_edges)),
-        *((partial(make, [0.1], 0), NotEnough) for make in (equal_width_edges, equal_count_edges)),
-        *((partial(make, [0.1, np.inf], 2), UnknownValue) for make in (equal_width_edges, equal_count_edges)),
-        (partial(stepped_edges, [], 0.1), NotEnough),
-        (partial(stepped_edges, [0, 1e9], 1e-6), NotEnough),
-        (partial(stepped_edges, [1], 0), UnknownValue),
-        (partial(assign, [0.1], [0.0]), ShapeError),
-        (partial(assign, [0.1], [1.0, 0.0]), UnknownValue),
-        (partial(assign, [0.1], [0.0, NAN, 1.0]), UnknownValue),
+        pytest.param(lambda: stepped_edges([], 0.1), NotEnough, id="steps-over-nothing"),
+        pytest.param(lambda: stepped_edges([0, 1e9], 1e-6), NotEnough, id="too-many-steps"),
+        pytest.param(lambda: stepped_edges([1], 0), UnknownValue, id="no-step"),
+        pytest.param(lambda: assign([0.1], [0.0]), ShapeError, id="one-edge"),
+        pytest.param(lambda: assign([0.1], [1.0, 0.0]), UnknownValue, id="edges-descend"),
+        pytest.param(lambda: assign([0.1], [0.0, NAN, 1.0]), UnknownValue, id="edge-missing"),
     ],
-    ids=str,
 )
-def test_what_makes_no_bins_is_refused(call, error):
+def test_steps_and_edges_that_make_no_bins_are_refused(call, error):
     with pytest.raises(error):
         call()
 

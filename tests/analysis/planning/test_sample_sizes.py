@@ -1,7 +1,6 @@
 """Widths of intervals, the instances that they take, and what these cost."""
 
 import math
-from functools import partial
 
 import pytest
 from hypothesis import given
@@ -148,25 +147,29 @@ def test_pay_is_rounded_up_to_cents():
     assert Prices().pay(1) is None
 
 
+@pytest.mark.parametrize("width", [0, -0.1, 1, 1.5, math.nan, math.inf])
+def test_nonsense_widths_are_refused(width):
+    with pytest.raises(UnknownValue):
+        Aim(width)
+
+
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [
-        *((partial(Aim, width), UnknownValue) for width in (0, -0.1, 1, 1.5, math.nan, math.inf)),
-        (partial(Aim, 0.1, level=95), UnknownValue),
-        (partial(Aim, 0.1, finite=True), UnknownValue),
-        (partial(Prices, pay_per_hit=-1), UnknownValue),
-        (partial(Prices, cost_per_call=math.nan), UnknownValue),
-        (partial(Prices, source_share=1.1), UnknownValue),
-        (partial(Prices, pairs_per_hit=0), UnknownValue),
-        (partial(Prices, orders=3), UnknownValue),
-        (partial(instances_needed, PARTS, pairs=1, raters=1, width=0), UnknownValue),
-        (partial(instances_needed, PARTS, pairs=0, raters=1, width=0.1), UnknownValue),
-        (partial(expected_width, PARTS, pairs=1, raters=1, instances=5, level=0), UnknownValue),
-        (partial(expected_width, PARTS, pairs=1, raters=1, instances=1), NotEnough),
-        (partial(expected_width, PARTS, pairs=1, raters=1, instances=9, population=8), NotEnough),
-        (partial(upper_limit, 1), NotEnough),
+        pytest.param(lambda: Aim(0.1, level=95), UnknownValue, id="level-in-percent"),
+        pytest.param(lambda: Aim(0.1, finite=True), UnknownValue, id="finite-of-unknown-size"),
+        pytest.param(lambda: Prices(pay_per_hit=-1), UnknownValue, id="pay"),
+        pytest.param(lambda: Prices(cost_per_call=math.nan), UnknownValue, id="price"),
+        pytest.param(lambda: Prices(source_share=1.1), UnknownValue, id="share"),
+        pytest.param(lambda: Prices(pairs_per_hit=0), UnknownValue, id="pairs"),
+        pytest.param(lambda: Prices(orders=3), UnknownValue, id="orders"),
+        pytest.param(lambda: instances_needed(PARTS, pairs=1, raters=1, width=0), UnknownValue, id="width"),
+        pytest.param(lambda: instances_needed(PARTS, pairs=0, raters=1, width=0.1), UnknownValue, id="no-pairs"),
+        pytest.param(lambda: expected_width(PARTS, pairs=1, raters=1, instances=5, level=0), UnknownValue, id="level"),
+        pytest.param(lambda: expected_width(PARTS, pairs=1, raters=1, instances=1), NotEnough, id="one-instance"),
+        pytest.param(lambda: expected_width(PARTS, pairs=1, raters=1, instances=9, population=8), NotEnough, id="all"),
+        pytest.param(lambda: upper_limit(1), NotEnough, id="pilot-of-one"),
     ],
-    ids=str,
 )
 def test_numbers_that_make_no_plan_are_refused(wrong, error):
     with pytest.raises(error):
