@@ -1,20 +1,40 @@
 """App configuration."""
 
-from django.apps import AppConfig
+from typing import TYPE_CHECKING
 
-from annotation.importing.further_kinds import AFTER_REMOVAL, BEFORE_REMOVAL, LEVELS
+from annotation.core.study_apps import StudyApp
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from annotation.importing.staging import Level
+    from annotation.models import Study
 
 
-class JudgingConfig(AppConfig):
+class JudgingConfig(StudyApp):
     """Rating by language models."""
 
     name = "judging"
-    default_auto_field = "django.db.models.BigAutoField"
+    default = True
 
     def ready(self) -> None:
-        """Register texts of stored reasons, and tables whose rows imports may store."""
+        """Register texts of stored reasons."""
         from judging.core import stops  # noqa: F401  # it declares them when it is loaded
 
-        LEVELS.append("judging.importing.services.LEVELS")
-        BEFORE_REMOVAL.append("judging.importing.services.drop_completions")
-        AFTER_REMOVAL.append("judging.importing.services.drop_unused_judges")
+    def staged_levels(self) -> "Sequence[Level]":
+        """Return the tables of imported judgments."""
+        from judging.importing.services import LEVELS
+
+        return LEVELS
+
+    def before_removal(self, study: "Study") -> None:
+        """Delete the answers of endpoints that only this study uses."""
+        from judging.importing.services import drop_completions
+
+        drop_completions(study)
+
+    def after_removal(self) -> None:
+        """Delete the judges of imports that were not finished."""
+        from judging.importing.services import drop_unused_judges
+
+        drop_unused_judges()

@@ -1,26 +1,38 @@
 """App configuration."""
 
-from django.apps import AppConfig
+from typing import TYPE_CHECKING
+
 from django.db.models.signals import post_migrate, pre_migrate
 
-from annotation.importing.further_kinds import AFTER_REMOVAL
+from annotation.core.study_apps import StudyApp
+
+if TYPE_CHECKING:
+    from annotation.models import Study
 
 
-class ReportingConfig(AppConfig):
+class ReportingConfig(StudyApp):
     """Findings from people's and judges' verdicts: pages, charts, exports."""
 
     name = "reporting"
-    default_auto_field = "django.db.models.BigAutoField"
+    default = True
 
     def ready(self) -> None:
-        """Register what names raters and goes with them (snapshots, files), and what counts changes of data."""
-        from annotation.privacy.erasing import FORGET_RESULTS  # models are there now
-        from reporting.core.data_version import create_triggers, drop_triggers
-
-        FORGET_RESULTS.extend(
-            ("reporting.findings.snapshots.remove_snapshots", "reporting.downloads.jobs.remove_files")
-        )
-        AFTER_REMOVAL.append("reporting.core.data_version.forget_removed")
+        """Register what counts changes of data."""
+        from reporting.core.data_version import create_triggers, drop_triggers  # models are there now
 
         pre_migrate.connect(drop_triggers, sender=self)
         post_migrate.connect(create_triggers, sender=self)
+
+    def after_removal(self) -> None:
+        """Delete the counts of deleted studies."""
+        from reporting.core.data_version import forget_removed
+
+        forget_removed()
+
+    def forget_results(self, study: "Study") -> None:
+        """Delete findings and files, which may name raters."""
+        from reporting.downloads.jobs import remove_files
+        from reporting.findings.snapshots import remove_snapshots
+
+        remove_snapshots(study)
+        remove_files(study)

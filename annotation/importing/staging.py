@@ -19,15 +19,14 @@ from typing import Any, TypeVar, cast
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Max, Model
 from django.utils import timezone
-from django.utils.module_loading import import_string
 
 from annotation.core.database.bulk_sql import insert_objects
 from annotation.core.errors import AnnotationError, UnknownStudy
 from annotation.core.keys import new_key
 from annotation.core.reasons import reason
+from annotation.core.study_apps import study_apps
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.progress import STORING, report
-from annotation.importing.further_kinds import AFTER_REMOVAL, BEFORE_REMOVAL, LEVELS
 from annotation.models import (
     Annotator,
     Assignment,
@@ -115,7 +114,7 @@ WORK = (
 
 def levels() -> tuple[Level, ...]:
     """Return the tables whose rows may be staged, parents first."""
-    return (*CONTENT, *WORK, *(level for path in LEVELS for level in import_string(path)))
+    return (*CONTENT, *WORK, *(level for app in study_apps() for level in app.staged_levels()))
 
 
 @dataclass
@@ -320,8 +319,8 @@ def settle(hidden: Study) -> None:
 def remove(target: Target) -> None:
     """Delete a hidden study with its rows, some in each transaction: of an import, or one that was deleted."""
     hidden = target.staged
-    for path in BEFORE_REMOVAL:
-        import_string(path)(hidden)
+    for app in study_apps():
+        app.before_removal(hidden)
     repeats = [(level, {"repeat_of__isnull": False}) for level in WORK if level.model is Assignment]
     for level, only in (*repeats, *((level, {}) for level in reversed(levels()))):  # repeats before what they repeat
         keys = list(level.rows.filter(**{_path(level): hidden}, **only).values_list("pk", flat=True))
@@ -329,8 +328,8 @@ def remove(target: Target) -> None:
             level.rows.filter(pk__in=keys[start : start + PART]).delete()
             target.beat()
     Study._base_manager.filter(pk=hidden.pk).delete()
-    for path in AFTER_REMOVAL:
-        import_string(path)()
+    for app in study_apps():
+        app.after_removal()
 
 
 def delete_added(record: ImportRecord) -> None:
@@ -347,8 +346,8 @@ def delete_added(record: ImportRecord) -> None:
     with transaction.atomic():
         study.imports.filter(pk__in=[record.pk, *same]).delete()
         Study._base_manager.filter(pk=study.pk).update(merging=False)
-    for path in AFTER_REMOVAL:
-        import_string(path)()
+    for app in study_apps():
+        app.after_removal()
 
 
 def _path(level: Level) -> str:

@@ -20,7 +20,6 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import ProtectedError, Q, Sum
-from django.utils.module_loading import import_string
 
 from annotation.annotators.consent import withdraw
 from annotation.annotators.participants import ERASED, pseudonym
@@ -28,6 +27,7 @@ from annotation.annotators.payments import PAID_BY_PLATFORM
 from annotation.core.counting import to_cents
 from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
 from annotation.core.reasons import NO_REASON
+from annotation.core.study_apps import study_apps
 from annotation.members.audit import note
 from annotation.members.second_factor import remove_second_factor
 from annotation.models import (
@@ -47,8 +47,6 @@ from annotation.models import (
 from annotation.models.members import Role
 from annotation.studies.log import log
 
-# Dotted paths of what deletes the results that are kept of a study: they name raters, and are computed again without an erased one.
-FORGET_RESULTS: list[str] = []
 FROM_FILES = (Annotator.Kind.IMPORTED, Annotator.Kind.SCRIPTED)  # their codes come from the file
 
 
@@ -203,8 +201,8 @@ def _erase_in_study(annotator: Annotator, at: datetime, keep_ratings: bool) -> t
     annotator.save()
     # Refusals of files may quote raters' codes.
     annotator.study.uploads.filter(status__in=(Upload.Status.DONE, Upload.Status.FAILED)).delete()
-    for path in FORGET_RESULTS:
-        import_string(path)(annotator.study)
+    for app in study_apps():
+        app.forget_results(annotator.study)
     return annotator, True, votes
 
 

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from django_tasks_db.models import DBTaskResult
 
 from annotation.annotators.consent import withdraw
 from annotation.core.errors import AnnotationError
 from annotation.jobs.work import do_job
 from annotation.models import Study
-from annotation.privacy.erasing import FORGET_RESULTS
+from annotation.privacy.erasing import erase_rater
 from reporting.bundle.verifying import verify_bundle
 from reporting.downloads import making
 from reporting.downloads.jobs import path_of, queue_file
@@ -80,8 +79,7 @@ def test_a_file_with_the_work_of_a_rater_who_left_is_gone(study: Study, research
 
 
 def test_erasing_a_rater_removes_the_files(study: Study, made: MadeFile) -> None:
-    for path in FORGET_RESULTS:
-        import_string(path)(study)
+    erase_rater(annotator=study.annotators.get(code="ann"), by=None, at=timezone.now(), keep_ratings=True)
     assert not path_of(made).exists()
 
 
