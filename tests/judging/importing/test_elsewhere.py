@@ -1,7 +1,6 @@
 """Files of AlpacaEval, Chatbot Arena and Label Studio as these write them; what is wrong with one is said line by line."""
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,11 @@ from rest_framework.test import APIClient
 from annotation.core.errors import BadLine
 from annotation.core.reasons import reason
 from annotation.core.refusals import refusal, restored
-from annotation.importing.formats.alpacaeval import read_annotation
-from annotation.importing.formats.comparisons import read_comparisons
 from annotation.models import Generation, Pair, Rating, Study, Upload
 from annotation.models.members import Role
 from judging.models import Judgment
 from reporting.uploads.jobs import take_in
-from tests.factories import csv_file, make_study, make_user, token_of
+from tests.factories import make_study, make_user, token_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 
@@ -95,16 +92,6 @@ def test_alpacaevals_annotations_are_judgments_in_study_order(tmp_path: Path) ->
     pair = Pair.objects.get(matchup__instance__source="Count.\n\nto two")
     assert (pair.matchup.system_a.name, pair.generation_b.text) == ("reference", "12")
     assert not Rating.objects.exists()
-
-
-def test_a_preference_of_csv_is_a_number_or_none() -> None:
-    cells = ["1.25", "0", "0.0", "1.5", "2", ""]
-    rows = [annotation(preference=cell, raw_completion="") for cell in cells]
-
-    comparisons = read_comparisons(csv_file(rows), "a.csv", partial(read_annotation, dataset="d"))
-
-    assert [one.p_second for one in comparisons] == [0.25, 0.5, 0.5, 0.5, 1.0, None]
-    assert [one.verdict for one in comparisons] == [-1, 0, 0, 0, 1, None]
 
 
 @pytest.mark.slow
@@ -192,25 +179,11 @@ def test_a_bad_record_is_named_by_its_line_and_nothing_is_stored(
 def test_an_upload_reads_the_same_files() -> None:
     study = make_study("made", instances=0)
     api = APIClient(headers={"Authorization": f"Token {token_of(make_user('boss', Role.STUDY_ADMIN, study=study))}"})
-    for kind, record, said, added in (
-        ("alpacaeval", annotation(), "1 instance, 1 judgment added", ["instances", "judgments"]),
-        ("battles", battle(), "1 instance, 1 rating added", ["instances", "ratings"]),
-        (
-            "label-studio",
-            task({"result": region(selected="left")}, data={"prompt": "?", "left": "a", "right": "b"}),
-            "1 rating",
-            ["instances", "ratings"],
-        ),
-    ):
-        file = SimpleUploadedFile("f.json", json.dumps([record]).encode())
-        sent = api.post("/api/v1/studies/made/import/", {"kind": kind, "file": file})
-        assert sent.status_code == 200, sent.json()
-        assert said in sent.json()["detail"]
-        contents = reason("added", contents=[reason(code, number=1) for code in added])
-        assert Upload.objects.latest("pk").message.values["contents"] == contents
-    bad = SimpleUploadedFile("f.json", json.dumps([battle(winner=None)]).encode())
-    refused = api.post("/api/v1/studies/made/import/", {"kind": "battles", "file": bad})
-    assert (refused.status_code, refused.json()["lines"][0]["number"]) == (422, 1)
+    record = task({"result": region(selected="left")}, data={"prompt": "?", "left": "a", "right": "b"})
+    file = SimpleUploadedFile("f.json", json.dumps([record]).encode())
+    assert api.post("/api/v1/studies/made/import/", {"kind": "label-studio", "file": file}).status_code == 200
+    contents = reason("added", contents=[reason(code, number=1) for code in ("instances", "ratings")])
+    assert Upload.objects.get().message.values["contents"] == contents
 
 
 def outputs(system: str, *texts: str, **changes: Any) -> str:

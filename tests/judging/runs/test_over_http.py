@@ -162,15 +162,6 @@ def test_endpoint_that_always_fails_stops_the_run_with_its_reason(in_flight: int
     assert Judgment.objects.filter(status="pending").count() == 40 - errors
 
 
-@pytest.mark.django_db
-def test_host_is_checked_again_before_each_run(settings: Any) -> None:
-    settings.ENDPOINT_ALLOWLIST = []
-    with StandIn() as stand_in:
-        ended = run_on(stand_in)
-    assert (ended.status, stand_in.calls) == ("failed", 0)
-    assert "ENDPOINT_ALLOWLIST" in ended.message
-
-
 class Names:
     """A name service whose answer changes: each look-up takes the next address, and the last one stays."""
 

@@ -13,6 +13,7 @@ from django.urls import reverse
 from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Instance, Study
 from judging.calls.budget import CallSizes
+from judging.calls.store import expected_prompt_tokens, origin_of
 from judging.methods.sc2.record import MAKING
 from judging.models import Completion, JudgeRun, Judgment
 from judging.outcomes.judgment_rows import judgment_rows
@@ -182,3 +183,32 @@ def test_the_most_frequent_origins_are_listed_and_the_others_counted() -> None:
     assert found.origins[0] == (origin("m", "f25"), 25)
     assert (found.others, found.answers) == (1 + 2 + 3 + 4 + 5, 325)
     assert (found.counted, found.cut) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("response", "found"),
+    [
+        pytest.param({"model": "m", "system_fingerprint": "f", "provider": "p"}, ["m", "f", "p"], id="all"),
+        pytest.param({"model": " m ", "system_fingerprint": None}, ["m", "", ""], id="some"),
+        pytest.param({"model": ["m"], "provider": 5}, ["", "", ""], id="no texts"),
+        pytest.param({"model": "m" * 300}, ["m" * 200, "", ""], id="long"),
+        pytest.param({}, ["", "", ""], id="nothing"),
+    ],
+)
+def test_origin_is_read_from_a_response(response: dict[str, Any], found: list[str]) -> None:
+    assert origin_of(response) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        pytest.param("", 0, id="nothing"),  # 1 / 4: the `x` of the second message
+        pytest.param("Which one?\n\n  The first.", 6, id="spaces"),  # 23 / 4
+        pytest.param("Которая из двух?", 4, id="Cyrillic"),  # 18 / 4
+        pytest.param("どちらが良いですか。", 6, id="Japanese"),  # 10 / 2 + 2 / 4
+        pytest.param("混ぜた mixed текст \U00020000", 6, id="mixed"),  # 4 / 2 + 15 / 4
+    ],
+)
+def test_tokens_of_a_prompt_are_estimated_from_its_messages(text: str, tokens: int) -> None:
+    messages = [{"role": "system", "content": text}, {"role": "user", "content": "x"}]
+    assert expected_prompt_tokens({"messages": messages}) == tokens

@@ -154,7 +154,7 @@ def test_judgment_page_keeps_answers_that_the_method_would_not_ask_for_today(
     assert "&lt;b&gt;Hm&lt;/b&gt;" in page
 
 
-def test_pages_hold_no_inline_script_and_take_the_same_number_of_queries_however_much_they_show(
+def test_pages_take_the_same_number_of_queries_however_much_they_show(
     researcher: Client, study: Study, run: JudgeRun
 ) -> None:
     def queries(texts: list[str]) -> list[int]:
@@ -168,11 +168,6 @@ def test_pages_hold_no_inline_script_and_take_the_same_number_of_queries_however
     shown: list[str] = []
     before = queries(shown)
     assert "items=x" in shown[0]
-    for text in shown:
-        main = text[text.index("<main") : text.index("</main>")]
-        assert "<script" not in main
-        assert "style=" not in main
-        assert "onclick" not in main
     for text in shown[:3]:  # the model is named, and not where it is
         assert "small" in text
         assert PUBLIC not in text

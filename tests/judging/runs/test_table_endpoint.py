@@ -1,4 +1,4 @@
-"""SC² judges whose tables are made at another endpoint than their verdicts."""
+"""SC² judges whose tables are made at another endpoint than their verdicts, or are stored ones that they are shown."""
 
 from collections import Counter
 from decimal import Decimal
@@ -7,19 +7,20 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from annotation.models import ComparisonTable, Study
 from judging.core.errors import BadSettings
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
-from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
+from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, TableMaking
 from judging.review.replaying import replay
 from judging.runs.estimates import estimate
 from judging.runs.execution import execute
 from judging.runs.judges import add_judge
 from judging.runs.services import start_run
 from tests.fakes import Body, ScriptedClient
-from tests.judging.builders import make_endpoint, make_study, no_sleep
+from tests.judging.builders import judge_with, make_endpoint, make_study, no_sleep, pairs_in
 from tests.standin.tables import table_answer
 
 pytestmark = pytest.mark.django_db
@@ -140,3 +141,63 @@ def test_command_names_the_endpoint(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("add_judge", "two", "--method=sc2", "--endpoint=stand-in", "--table-endpoint=maker")
     assert ", tables made at maker, " in capsys.readouterr().out
     assert str(Judge.objects.get().table_endpoint) == "maker"
+
+
+ROW = {"aspect": "tone", "only_a": "the heron is loud", "both": "both are birds", "only_b": "the wren is shy"}
+
+
+@pytest.fixture
+def tables_study() -> Study:
+    """Make a study of two pairs, of which the first has tables of two variants."""
+    made = make_study("tables", instances=2, k=1)
+    pair = pairs_in(made)[0]
+    for table_id, variant, row in (("t2", "big", {**ROW, "both": "no"}), ("t1", "big", ROW), ("t0", "other", {})):
+        ComparisonTable.objects.create(study=made, table_id=table_id, pair=pair, variant=variant, rows=[row])
+    return made
+
+
+def shown_judge(**settings: Any) -> Judge:
+    wanted = {"name": "shown", "method": "sc2", "endpoint": make_endpoint(), "order": "both", "table_variant": "big"}
+    return add_judge(**{**wanted, **settings})[0]
+
+
+@pytest.mark.slow
+def test_verdict_is_asked_with_the_stored_table_and_nothing_else_is(tables_study: Study) -> None:
+    client, judge = ScriptedClient(["Preferred: A"] * 2), shown_judge()
+    judge_with(client, tables_study, judge)
+    first, second = (body["messages"][0]["content"] for body in client.bodies)
+    assert "only A: the heron is loud\n  both: both are birds\n  only B: the wren is shy" in first
+    assert "only A: the wren is shy\n  both: both are birds\n  only B: the heron is loud" in second  # B was shown first
+    made = Judgment.objects.order_by("pair", "order")
+    assert [(one.verdict, one.status, one.calls) for one in made] == [
+        *((-1, "parsed", 1), (1, "parsed", 1)),
+        *((None, "unparsed", 0), (None, "unparsed", 0)),
+    ]
+    assert made[2].failure == reason("no_table_of_variant", variant="big")
+    assert made[0].prompt_version == "tables-big+sc2.v2+summarization.v1"
+    assert [step.status for step in replay(made[1]).steps] == ["read"]
+    assert not TableMaking.objects.exists()
+    assert estimate(study=tables_study, judge=judge, questions=[0]).pending == 0
+
+
+def test_estimate_counts_the_verdicts_alone(tables_study: Study) -> None:
+    assert [(kind.kind, kind.calls) for kind in estimate(study=tables_study, judge=shown_judge()).kinds] == [
+        ("verdict", 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        pytest.param({"params": {"samples": 4}}, "leave out samples", id="samples"),
+        pytest.param({"method": "direct"}, "method direct shows no comparison table", id="another method"),
+    ],
+)
+def test_settings_that_contradict_stored_tables_are_refused(settings: dict[str, Any], reason: str) -> None:
+    with pytest.raises(BadSettings, match=reason):
+        shown_judge(**settings)
+
+
+def test_study_without_such_tables_is_refused() -> None:
+    with pytest.raises(BadSettings, match="has no tables of variant big"):
+        start_run(study=make_study("bare"), judge=shown_judge())

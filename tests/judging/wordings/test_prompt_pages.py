@@ -13,14 +13,10 @@ from judging.models import Judge, PromptFile
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.prompt_text import LONGEST_FILE, split_prompt
 from tests.judging.builders import make_judge, make_study, make_user
+from tests.judging.wordings.test_prompt_files import WORDING
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
-WORDING = """Judge what stands between [$fence begin] and [$fence end].
-Input: $source
-A: $first
-B: $second
-Verdict: <A or B>"""
 PAGE = "/studies/tea/prompts/"
 
 
