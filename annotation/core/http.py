@@ -1,9 +1,10 @@
-"""Requests and responses: htmx, domain errors, prefetching, and clients' addresses."""
+"""Requests and responses: htmx, domain errors, prefetching, clients' addresses, and TLS to other hosts."""
 
 import ipaddress
 import re
+import ssl
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -127,3 +128,12 @@ def pseudonym_of(request: HttpRequest) -> str:
     """Return a keyed hash of the client's network, formatted as an IPv6 address since django-axes stores addresses."""
     digest = salted_hmac("tandem.sign-in", network_of(client_ip(request)), algorithm="sha256").digest()
     return str(ipaddress.IPv6Address(_PRIVATE + digest[:15]))
+
+
+@cache
+def tls_context() -> ssl.SSLContext:
+    """Return the context of all clients: to read the certificate authorities takes a client 25 ms of a processor."""
+    # Imported here, since most processes don't need it.
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=False)

@@ -22,8 +22,8 @@ from aiohttp.resolver import ThreadedResolver
 from django.conf import settings
 from openai import RequestOptions, omit
 
+from annotation.core.http import tls_context
 from annotation.core.reasons import reason
-from annotation.core.tls import tls_context
 from annotation.core.version import VERSION
 from judging.core.errors import CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import (

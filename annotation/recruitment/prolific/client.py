@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from django.utils import timezone
 
 from annotation.core.errors import AnnotationError
+from annotation.core.http import tls_context
 from annotation.core.reasons import reason
-from annotation.core.tls import tls_context
 from annotation.recruitment.outbox import Json, PlatformRefused, PlatformUnreachable
 from annotation.recruitment.prolific.site import ProlificSettings, address_problem
 
