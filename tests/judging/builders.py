@@ -1,11 +1,16 @@
 """The smallest studies, judges and runs that judging can be tried on."""
 
 from collections.abc import Sequence
+from functools import partial
+from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 from django.contrib.auth import get_user_model
+from django_tasks_db.models import DBTaskResult
 
 from annotation.core.tasks.stopping import StopFlag
+from annotation.jobs.work import do_job
 from annotation.models import Batch, Generation, Hit, HitPair, Instance, Matchup, Pair, RoleGrant, Study, System
 from annotation.models.members import main_group
 from annotation.studies.configurations import configurations
@@ -13,7 +18,6 @@ from annotation.studies.outcomes import Selection, select
 from judging.endpoints.retrying import RetryingClient
 from judging.models import Endpoint, Judge, JudgeRun, Judgment
 from judging.runs.execution import ExecutionResult, execute
-from judging.runs.pair_filters import EVERY_PAIR, PairFilter
 from judging.runs.services import start_run
 from tests.fakes import ScriptedClient
 
@@ -107,16 +111,17 @@ def judge_with(
     judge: Judge,
     *,
     stop: StopFlag | None = None,
+    limit: int | None = None,
     in_flight: int = 2,
-    only: PairFilter = EVERY_PAIR,
-    questions: Sequence[int] = (0,),
+    **settings: Any,
 ) -> ExecutionResult:
     """Start (or start again) a judge's run on a study and work on it with a scripted client."""
-    run = start_run(study=study, judge=judge, in_flight=in_flight, only=only, questions=questions)
+    run = start_run(study=study, judge=judge, in_flight=in_flight, **settings)
     return execute(
         run.pk,
         stop=stop or StopFlag(),
         when_stopped=JudgeRun.Status.PAUSED,
+        limit=limit,
         make_client=lambda endpoint: RetryingClient(client, sleep=no_sleep),
     )
 
@@ -125,6 +130,14 @@ def fill(
     run: JudgeRun, pair: Pair, order: str, *, verdict: int | None = None, status: str = "parsed", question: int = 0
 ) -> Judgment:
     return Judgment.objects.create(run=run, pair=pair, order=order, verdict=verdict, status=status, question=question)
+
+
+def do_last_task(module: ModuleType, name: str, client: ScriptedClient) -> None:
+    """Do the last task as a worker does; its work, a function of a module, asks the client."""
+    task = DBTaskResult.objects.latest("enqueued_at")
+    work = partial(getattr(module, name), make_client=lambda _endpoint: RetryingClient(client, sleep=no_sleep))
+    with patch.object(module, name, work):
+        task.set_successful(do_job.func(*task.args_kwargs["args"]))
 
 
 def make_user(name: str, role: str = "", study: Study | None = None) -> Any:

@@ -1,23 +1,19 @@
 """The page of a task's aspects: who sees it, changing them, distilling by a worker, and that nothing gets out."""
 
 from decimal import Decimal
-from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from django.test import Client
 from django_tasks_db.models import DBTaskResult
 
-from annotation.jobs.work import do_job
 from annotation.models import Study
 from judging.aspects import distillation
 from judging.aspects.aspect_sets import edit_aspects
-from judging.endpoints.retrying import RetryingClient
 from judging.models import AspectSet, Distillation, Endpoint
 from tests.fakes import ScriptedClient
 from tests.judging.aspects.test_aspect_sets import FIVE, Answering
-from tests.judging.builders import make_endpoint, make_study, no_sleep
+from tests.judging.builders import do_last_task, make_endpoint, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 PAGE = "/studies/tea/aspects/"
@@ -36,15 +32,6 @@ def endpoint(study: Study) -> Endpoint:
 
 def page(client: Client) -> str:
     return client.get(PAGE).content.decode()
-
-
-def finish(client: ScriptedClient) -> Distillation:
-    """Do the last task as a worker does; return its job."""
-    task = DBTaskResult.objects.latest("enqueued_at")
-    asked = partial(distillation.distil, make_client=lambda _endpoint: RetryingClient(client, sleep=no_sleep))
-    with patch.object(distillation, "distil", asked):
-        task.set_successful(do_job.func(*task.args_kwargs["args"]))
-    return Distillation.objects.get()
 
 
 def test_list_is_saved_as_the_next_version(researcher: Client) -> None:
@@ -83,7 +70,8 @@ def test_worker_distils_and_the_page_shows_the_result(researcher: Client, endpoi
     sent = {**ASKED, "params": "max_tokens=300"}
     assert researcher.post(f"{PAGE}distil/", sent).headers["Location"] == PAGE
     client = Answering()
-    assert finish(client).found == {"version": "summarization.v1", "new": True, "calls": 9, "cached": 0}
+    do_last_task(distillation, "distil", client)
+    assert Distillation.objects.get().found == {"version": "summarization.v1", "new": True, "calls": 9, "cached": 0}
     assert {body["max_tokens"] for body in client.bodies} == {300}
     shown = page(researcher)
     assert "Result: summarization.v1." in shown
@@ -93,7 +81,8 @@ def test_worker_distils_and_the_page_shows_the_result(researcher: Client, endpoi
     assert AspectSet.objects.get().made_by["by"] == "researcher"
     assert "max_tokens=300" in shown
     researcher.post(f"{PAGE}distil/", sent)
-    assert finish(ScriptedClient()).found == {"version": "summarization.v1", "new": False, "calls": 0, "cached": 9}
+    do_last_task(distillation, "distil", ScriptedClient())
+    assert Distillation.objects.get().found == {"version": "summarization.v1", "new": False, "calls": 0, "cached": 9}
     assert "Result: summarization.v1, unchanged." in page(researcher)
 
 

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from annotation.core.errors import Interrupted
-from annotation.core.tasks.stopping import StopFlag
 from annotation.members.groups import create_group
 from annotation.models import Generation, Pair, Study
 from judging.aspects.aspect_sets import (
@@ -147,46 +145,10 @@ def test_empty_texts_are_left_out_and_counted(study: Study) -> None:
 
 
 @pytest.mark.any_engine
-def test_text_that_nothing_is_read_of_is_lost_and_counted(study: Study, endpoint: Endpoint) -> None:
-    class Mute(ScriptedClient):
-        async def complete(self, body: Body) -> Any:
-            self.then = "hm" if "Wren 0 on" in body["messages"][-1]["content"] else answer(body)
-            return await super().complete(body)
-
-    client = Mute()
-    version, _, usage = made(study, endpoint, client, pairs=10)
-    # Of twenty texts five are Wren's first ones, and asked about three times.
-    assert len(client.bodies) == usage.calls == 15 + 3 * 5 + 1
-    assert (version.made_by["texts"], version.made_by["lost"]) == (20, 5)
-    assert made(study, endpoint, ScriptedClient(), pairs=10)[2].calls == 0
-
-
-@pytest.mark.any_engine
 def test_distilling_from_nothing_readable_says_so_and_keeps_nothing(study: Study, endpoint: Endpoint) -> None:
     with pytest.raises(UnparsedVerdict, match="of 0 of 2 texts; 2 are needed; the last answer: hm"):
         made(study, endpoint, ScriptedClient(then="hm"), pairs=1)
     assert not AspectSet.objects.exists()
-
-
-@pytest.mark.any_engine
-def test_stopped_one_resumes_with_what_is_missing(study: Study, endpoint: Endpoint) -> None:
-    stop = StopFlag()
-
-    class Stopping(Answering):
-        async def complete(self, body: Body) -> Any:
-            if len(self.bodies) == 5:
-                stop.set()
-            return await super().complete(body)
-
-    client = Stopping()
-    with pytest.raises(Interrupted):
-        made(study, endpoint, client, stop=stop, in_flight=1)
-    assert not AspectSet.objects.exists()
-    kept = Completion.objects.count()
-    assert kept >= 5
-    rest = Answering()
-    _, _, usage = made(study, endpoint, rest)
-    assert (len(rest.bodies), usage.cached) == (9 - kept, kept)
 
 
 @pytest.mark.any_engine

@@ -2,23 +2,18 @@
 
 import json
 from decimal import Decimal
-from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from django.test import Client
 from django_tasks_db.models import DBTaskResult
 
-from annotation.jobs.work import do_job
 from annotation.models import Generation, Matchup, Study
-from judging.endpoints.retrying import RetryingClient
 from judging.generation import engine
 from judging.generation.prompt_templates import own_template
 from judging.generation.services import Sampling, start_generating
 from judging.models import Endpoint, GenerationRun
-from tests.fakes import ScriptedClient
-from tests.judging.builders import make_endpoint, make_study, no_sleep
+from tests.judging.builders import do_last_task, make_endpoint, make_study
 from tests.judging.generation.test_sampling_systems import Writer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -48,15 +43,6 @@ def page(client: Client) -> str:
     return client.get(PAGE).content.decode()
 
 
-def finish(client: ScriptedClient) -> GenerationRun:
-    """Do the last task as a worker does; return its run."""
-    task = DBTaskResult.objects.latest("enqueued_at")
-    asked = partial(engine.sample, make_client=lambda _endpoint: RetryingClient(client, sleep=no_sleep))
-    with patch.object(engine, "sample", asked):
-        task.set_successful(do_job.func(*task.args_kwargs["args"]))
-    return GenerationRun.objects.get(pk=task.args_kwargs["args"][1])
-
-
 @pytest.mark.parametrize(
     ("name", "change"),
     [("start", {"params": "n=5"}), ("estimate", {"wording": "Sum it up"}), ("start", {"instances": "i0\nnobody"})],
@@ -77,7 +63,8 @@ def test_worker_samples_and_the_page_shows_how(researcher: Client, endpoint: End
     }
     assert researcher.post(f"{PAGE}start/", sent).headers["Location"] == PAGE
     client = Writer()
-    run = finish(client)
+    do_last_task(engine, "sample", client)
+    run = GenerationRun.objects.get()
     assert (run.status, run.calls, Generation.objects.filter(system__name=run.name).count()) == ("done", 6, 6)
     assert {body["messages"][1]["content"].partition("\n")[0] for body in client.bodies} == {"Sum up:"}
     shown = page(researcher)
@@ -102,7 +89,7 @@ def test_instance_page_says_how_texts_were_sampled(researcher: Client, endpoint:
     address = f"/studies/tea/instances/{instance.pk}/"
     assert "sampled from" not in researcher.get(address).content.decode()
     researcher.post(f"{PAGE}start/", ASKED)
-    finish(Writer())
+    do_last_task(engine, "sample", Writer())
     assert "sampled from small, plain.v1, seed 0" in researcher.get(address).content.decode()
     Matchup.objects.all().delete()
     Generation.objects.exclude(system__name="owl-0.5").delete()
@@ -114,7 +101,8 @@ def test_instance_page_says_how_texts_were_sampled(researcher: Client, endpoint:
 def test_left_out_instances_and_early_ends_are_said_and_escaped(researcher: Client, endpoint: Endpoint) -> None:
     researcher.post(f"{PAGE}start/", ASKED)
     nasty = "I'm sorry, but I can't help with <script>alert(1)</script>"
-    assert finish(Writer(lambda question, _: nasty if "talk 1" in question else None)).left_out_count == 1
+    do_last_task(engine, "sample", Writer(lambda question, _: nasty if "talk 1" in question else None))
+    assert GenerationRun.objects.get().left_out_count == 1
     shown = page(researcher)
     assert "1 instance was left out the last time" in shown
     assert "&lt;script&gt;alert(1)" in shown

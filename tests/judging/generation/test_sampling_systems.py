@@ -225,14 +225,6 @@ def test_new_system_meets_those_of_a_file(sampling: Sampling) -> None:
     assert Pair.objects.filter(matchup__system_b__name="owl").count() == 2 * 2 * 2
 
 
-def test_instance_that_has_texts_of_the_system_is_left_as_it_is(study: Study) -> None:
-    first, second = study.instances.all()[:2]
-    assert store_generations(study=study, system="heron", texts={first.pk: ["a"]}, name="x") == {first.pk}
-    texts = {first.pk: ["b"], second.pk: ["c"], 10**9: ["gone"]}
-    assert store_generations(study=study, system="heron", texts=texts, name="x") == {second.pk}
-    assert texts_of(study, "heron") == {"s0": ["a"], "s1": ["c"]}
-
-
 def test_text_with_a_nul_is_none() -> None:
     with pytest.raises(UnparsedVerdict) as raised:
         read_text(Reply("x\x00y"))

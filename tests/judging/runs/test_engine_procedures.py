@@ -8,20 +8,18 @@ import pytest
 
 from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
-from annotation.models import Generation, Study
+from annotation.models import Generation
 from judging.calls.cases import StoredAnswer
 from judging.calls.session import JudgmentPool
 from judging.core.errors import RejectedCall, TransientFailure
-from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
 from judging.jobs.progress import Progress, RunWork
 from judging.methods import Reply, base
-from judging.models import Completion, Judge, Judgment
+from judging.models import Completion, Judgment
 from judging.runs.cells import RunWorkerSession
-from judging.runs.execution import ExecutionResult, execute
 from judging.runs.services import start_run
 from tests.fakes import Body, ScriptedClient, chat_completion
-from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study, no_sleep
+from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study
 from tests.judging.methods.methods import Noted, Polled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -247,20 +245,12 @@ def test_calls_of_cells_under_way_go_before_those_of_new_cells() -> None:
     assert client.kinds == ["critique", "critique", "verdict"] * 4
 
 
-def limited(
-    client: ScriptedClient, study: Study, judge: Judge, *, limit: int | None = None, **settings: Any
-) -> ExecutionResult:
-    run = start_run(study=study, judge=judge, **settings)
-    make_client = lambda endpoint: RetryingClient(client, sleep=no_sleep)  # noqa: E731
-    return execute(run.pk, stop=StopFlag(), limit=limit, make_client=make_client)
-
-
 def test_limit_fills_so_many_cells_and_leaves_the_rest() -> None:
     study, judge = make_study(), judge_named("polled")
-    ended = limited(Talker(), study, judge, limit=4)
+    ended = judge_with(Talker(), study, judge, limit=4)
     assert (ended.status, ended.as_asked) == ("paused", True)
     assert Judgment.objects.filter(status="parsed").count() == 4
-    ended = limited(Talker(), study, judge)
+    ended = judge_with(Talker(), study, judge)
     assert (ended.status, Judgment.objects.filter(status="parsed").count()) == ("done", 6)
 
 
@@ -268,11 +258,11 @@ def test_limit_fills_so_many_cells_and_leaves_the_rest() -> None:
 def test_cap_is_never_passed_and_pauses_the_run_with_its_reason(in_flight: int) -> None:
     study, judge = make_study(instances=10), judge_named("polled")
     client = Talker()
-    ended = limited(client, study, judge, in_flight=in_flight, max_cost=Decimal("0.85"))
+    ended = judge_with(client, study, judge, in_flight=in_flight, max_cost=Decimal("0.85"))
     assert ended.status == judge.runs.get().status == "paused"
     assert judge.runs.get().message.text.startswith("the cap of 0.8500 USD is reached: 0.8100 USD spent")
     assert len(client.bodies) == 10  # 10 × 0.081 fit in, and an eleventh does not
-    ended = limited(client, study, judge, max_cost=Decimal(100))
+    ended = judge_with(client, study, judge, max_cost=Decimal(100))
     assert (ended.status, len(client.bodies)) == ("done", 60)
 
 
@@ -280,18 +270,18 @@ def test_cap_is_never_passed_and_pauses_the_run_with_its_reason(in_flight: int) 
 def test_cap_counts_answers_of_no_use(in_flight: int) -> None:
     study, judge = make_study(instances=10), judge_named("polled")
     client = Talker(lambda asked: NEW_CELL_VALUES)
-    ended = limited(client, study, judge, in_flight=in_flight, max_cost=Decimal("0.85"))
+    ended = judge_with(client, study, judge, in_flight=in_flight, max_cost=Decimal("0.85"))
     assert ended.status in ("paused", "failed")
     assert len(client.bodies) * CALL == sum(filter(None, Judgment.objects.values_list("cost", flat=True)))
     assert len(client.bodies) <= 10
-    assert limited(Talker(), study, judge, max_cost=Decimal("0.85")).status == "paused"
+    assert judge_with(Talker(), study, judge, max_cost=Decimal("0.85")).status == "paused"
 
 
 @pytest.mark.parametrize("in_flight", [1, 16])
 def test_first_answer_of_any_length_is_the_only_one_that_exceeds_the_cap(in_flight: int) -> None:
     client = Talker(lambda asked: {**chat_completion("A"), "usage": {"prompt_tokens": 80, "completion_tokens": 90_000}})
     study, judge = make_study(instances=10), judge_named("polled")
-    ended = limited(client, study, judge, in_flight=in_flight, max_cost=Decimal("0.85"))
+    ended = judge_with(client, study, judge, in_flight=in_flight, max_cost=Decimal("0.85"))
     assert (ended.status, len(client.bodies)) == ("paused", 1)
 
 
@@ -307,15 +297,15 @@ def test_first_answer_of_any_length_is_the_only_one_that_exceeds_the_cap(in_flig
 )
 def test_cap_heeds_what_the_next_call_may_cost(params: dict[str, int], cap: str, calls: int) -> None:
     client, judge = Talker(), judge_named("polled", params=params)
-    ended = limited(client, make_study(instances=10), judge, in_flight=1, max_cost=Decimal(cap))
+    ended = judge_with(client, make_study(instances=10), judge, in_flight=1, max_cost=Decimal(cap))
     assert (ended.status, len(client.bodies)) == ("paused", calls)
 
 
 def test_cap_knows_after_a_restart_what_calls_take() -> None:
     study, judge = make_study(), judge_named("polled")
-    limited(Talker(), study, judge, limit=1)  # three calls, 0.243
+    judge_with(Talker(), study, judge, limit=1)  # three calls, 0.243
     client = Talker()
-    ended = limited(client, study, judge, max_cost=Decimal("0.25"))
+    ended = judge_with(client, study, judge, max_cost=Decimal("0.25"))
     assert (ended.status, client.bodies) == ("paused", [])
 
 
@@ -325,7 +315,7 @@ def test_cap_stops_at_an_endpoint_that_does_not_count_tokens() -> None:
 
     judge = judge_named("polled")
     client = Talker(without_usage)
-    ended = limited(client, make_study(), judge, max_cost=Decimal(1), in_flight=1)
+    ended = judge_with(client, make_study(), judge, max_cost=Decimal(1), in_flight=1)
     assert (ended.status, len(client.bodies)) == ("failed", 1)
     assert "can't be capped" in ended.message
     assert Completion.objects.count() == 1
