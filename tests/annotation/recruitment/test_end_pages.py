@@ -10,7 +10,7 @@ from annotation.allocation.claims import claim_hit
 from annotation.allocation.no_work import no_work_reason
 from annotation.annotators.consent import answer_consent
 from annotation.core.errors import ClaimRefused
-from annotation.models import Assignment, Batch, Channel, Slot, Study
+from annotation.models import Annotator, Assignment, Batch, Channel, Slot, Study
 from annotation.rating.votes import save_vote, submit_assignment
 from annotation.recruitment.channels import make_channel
 from tests.annotation.recruitment.mturk.setup import make_mturk, open_frame
@@ -40,19 +40,14 @@ def come_and_agree(channel: Channel, **ids: str) -> Client:
     return browser
 
 
-def test_who_finds_every_hit_taken_is_told_to_return_and_not_to_wait(channel: Channel) -> None:
-    Slot.objects.exclude(pk=Slot.objects.first().pk).delete()  # type: ignore[union-attr]
-    come_and_agree(channel, pid=OTHER_PID, session=OTHER_SESSION)
-    claim(rater(channel, OTHER_PID), timezone.now())
-
-    page = end_page(come_and_agree(channel))
-
-    assert "return your submission" in page
-    assert "ook again" not in page
-
-
-def test_who_finds_every_batch_paused_is_told_to_return_and_not_to_wait(channel: Channel) -> None:
-    Batch.objects.update(status="paused")
+@pytest.mark.parametrize("is_paused", [False, True], ids=["taken", "paused"])
+def test_who_finds_no_hit_is_told_to_return_and_not_to_wait(channel: Channel, is_paused: bool) -> None:
+    if is_paused:
+        Batch.objects.update(status="paused")
+    else:
+        Slot.objects.exclude(pk=Slot.objects.first().pk).delete()  # type: ignore[union-attr]
+        come_and_agree(channel, pid=OTHER_PID, session=OTHER_SESSION)
+        claim(rater(channel, OTHER_PID), timezone.now())
 
     page = end_page(come_and_agree(channel))
 
@@ -121,24 +116,19 @@ def test_mturks_page_shows_which_hits_count_and_names_a_second_bonus() -> None:
 # Any channel
 
 
-def test_limit_is_said_where_a_limit_is_why() -> None:
-    study = make_study(instances=5, most_hits_per_rater=1)
-    make_batch(study)
-    annotator = make_annotator(study)
-    rate(claim(annotator))
-
-    with pytest.raises(ClaimRefused, match="as many HITs as you may do"):
-        claim_hit(annotator=annotator, at=timezone.now())
-
-
-def test_limit_of_a_batch_is_said_too() -> None:
+def test_limit_of_a_study_or_a_batch_is_said_where_it_is_why() -> None:
     study = make_study(instances=5)
     make_batch(study)
-    Batch.objects.update(most_hits_per_rater=1)
     annotator = make_annotator(study)
     rate(claim(annotator))
-
+    Batch.objects.update(most_hits_per_rater=1)
     assert no_work_reason(annotator, timezone.now()).startswith("You have done as many HITs")
+
+    Batch.objects.update(most_hits_per_rater=None)
+    Study.objects.update(most_hits_per_rater=1)
+    annotator = Annotator.objects.get()
+    with pytest.raises(ClaimRefused, match="as many HITs as you may do"):
+        claim_hit(annotator=annotator, at=timezone.now())
 
 
 def test_channel_of_links_shows_what_counts() -> None:

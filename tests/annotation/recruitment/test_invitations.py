@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import secrets
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -70,14 +71,6 @@ def test_json_is_one_document_whose_links_let_raters_in(study: Study) -> None:
         assert rater_of(client) == link["rater"]
 
 
-def test_links_go_through_one_open_channel_however_often_they_are_made(study: Study) -> None:
-    made(study)
-    made(study)
-    channel = Channel.objects.get()
-    assert (channel.kind, channel.is_open, channel.batch) == ("accounts", True, None)
-    assert channel.invitations.count() == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -94,12 +87,16 @@ def test_what_can_not_be_made_is_refused_and_leaves_nothing(study: Study, argume
     assert not Annotator.objects.exists()
 
 
-def test_a_channel_that_was_closed_is_not_opened_behind_its_admins_back(study: Study) -> None:
+def test_links_go_through_one_open_channel_that_is_not_opened_again_once_closed(study: Study) -> None:
     made(study)
-    set_open(channel=Channel.objects.get(), is_open=False)
+    made(study)
+    channel = Channel.objects.get()
+    assert (channel.kind, channel.is_open, channel.batch) == ("accounts", True, None)
+    assert channel.invitations.count() == 2
+    set_open(channel=channel, is_open=False)
     with pytest.raises(CommandError, match="is closed"):
         call_command("invite", study.slug, "--count", "1")
-    assert Annotator.objects.count() == 1
+    assert Annotator.objects.count() == 2
 
 
 def test_many_links_take_no_more_statements_than_a_few(study: Study) -> None:
@@ -128,7 +125,9 @@ def test_the_database_holds_no_link(study: Study) -> None:
     assert len(token) >= 22  # of 64 characters each: 128 bits
     invitation = Invitation.objects.get()
     assert invitation.digest == hashlib.sha256(token.encode()).hexdigest()
-    Client().get(link.link)
+    Client(REMOTE_ADDR="203.0.113.9", HTTP_USER_AGENT="Browser of Ann").get(link.link)
+    assert Invitation.objects.get().used_at is not None
+    assert not AccessLog.objects.exists()  # of sign-ins that succeed none is kept, nor their address
     stored = [
         str(list(model.objects.values())) for model in (Invitation, Participant, Channel, User, AccessLog, Session)
     ]
@@ -178,13 +177,6 @@ def test_signing_in_begins_a_new_session_that_lasts_and_tells_no_page_where_from
     assert client.session.get_expiry_age() > 80 * 24 * 3600
     assert response["Referrer-Policy"] == "no-referrer"
     assert "no-store" in response["Cache-Control"]
-
-
-def test_a_sign_in_leaves_no_address(study: Study) -> None:
-    [link] = made(study)
-    Client(REMOTE_ADDR="203.0.113.9", HTTP_USER_AGENT="Browser of Ann").get(link.link)
-    assert Invitation.objects.get().used_at is not None
-    assert not AccessLog.objects.exists()  # of sign-ins that succeed none is kept
 
 
 @pytest.mark.parametrize(
@@ -241,23 +233,24 @@ def test_a_signed_in_user_is_not_put_into_anothers_place_unasked(study: Study) -
     assert rater_of(client) == link.rater
 
 
-def test_a_link_that_ran_out_is_refused(study: Study) -> None:
-    [link] = made(study, at=timezone.now() - timedelta(days=3), valid_days=2)
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param(lambda: Channel.objects.update(is_open=False), "takes no new raters", id="shut"),
+        pytest.param(lambda: Study.objects.update(archived_at=NOON), "takes no new raters", id="archived"),
+        pytest.param(lambda: Invitation.objects.update(expires_at=NOON), "It has expired", id="expired"),
+    ],
+)
+def test_no_new_rater_comes_by_a_shut_channel_an_archived_study_or_an_old_link(
+    study: Study, change: Callable[[], object], words: str
+) -> None:
+    [link] = made(study)
+    change()
     client = Client()
     response = client.get(link.link)
     assert response.status_code == 403
-    assert "It has expired" in response.content.decode()
+    assert words in response.content.decode()
     assert rater_of(client) is None
-
-
-@pytest.mark.parametrize("change", [{"is_open": False}, {"study__archived_at": NOON}], ids=["shut", "archived"])
-def test_no_new_rater_is_taken_by_a_shut_channel_or_an_archived_study(study: Study, change: dict[str, Any]) -> None:
-    [link] = made(study)
-    Channel.objects.update(is_open=change.get("is_open", True))
-    Study.objects.update(archived_at=change.get("study__archived_at"))
-    response = Client().get(link.link)
-    assert response.status_code == 403
-    assert "takes no new raters" in response.content.decode()
     assert Invitation.objects.get().used_at is None
 
 
@@ -312,22 +305,17 @@ def test_a_new_link_leads_to_the_same_rater_and_ends_what_was_before(study: Stud
     assert Annotator.objects.count() == Participant.objects.count() == 1
 
 
-def test_the_old_browser_may_use_the_new_link_too(study: Study) -> None:
+@pytest.mark.parametrize("is_new", [False, True], ids=["old browser", "new browser"])
+def test_any_browser_may_use_the_new_link_although_the_channel_was_shut(study: Study, is_new: bool) -> None:
     [link] = made(study)
     client = Client()
     client.get(link.link)
-    new = reissue(channel=Channel.objects.get(), code=link.rater, base_url="", at=timezone.now())
-    assert client.get(new.link)["Location"] == "/rate/"
-    assert rater_of(client) == link.rater
-    assert Invitation.objects.get().used_at is not None
-
-
-def test_who_came_before_the_channel_was_shut_gets_in_again(study: Study) -> None:
-    [link] = made(study)
-    Client().get(link.link)
     channel = set_open(channel=Channel.objects.get(), is_open=False)
     new = reissue(channel=channel, code=link.rater, base_url="", at=timezone.now())
-    assert Client().get(new.link).status_code == 302
+    browser = Client() if is_new else client
+    assert browser.get(new.link)["Location"] == "/rate/"
+    assert rater_of(browser) == link.rater
+    assert Invitation.objects.get().used_at is not None
 
 
 @pytest.mark.parametrize("grown", ["elsewhere", "researcher", "staff"])

@@ -66,9 +66,13 @@ def test_what_mturk_approved_by_itself_is_approved_here(mturk: MturkServer, chan
     assert Submission.objects.get().state == "approved"
 
 
-def test_an_unknown_assignment_is_named(mturk: MturkServer, channel: Channel) -> None:
+def test_an_unknown_assignment_or_rater_is_named(mturk: MturkServer, channel: Channel) -> None:
     with pytest.raises(UnknownName, match="3NOBODY"):
         actions.approve(channel=channel, assignment_ids=["3NOBODY"], at=timezone.now())
+    with pytest.raises(UnknownName, match="r-nobody"):
+        actions.qualify(channel=channel, name="x", description="y", value=1, codes=["r-nobody"], at=timezone.now())
+
+    assert mturk.requests == []
 
 
 # Bonuses
@@ -123,20 +127,16 @@ def test_a_second_bonus_needs_a_label_of_its_own(mturk: MturkServer, channel: Ch
     assert [one["BonusAmount"] for one in mturk.bonuses] == ["1.50", "2.00"]
 
 
-def test_a_bonus_that_is_no_money_or_above_the_cap_is_refused(
+def test_a_bonus_without_a_reason_that_is_no_money_or_above_the_cap_is_refused(
     mturk: MturkServer, channel: Channel, submitted: str
 ) -> None:
     for amount in ("0", "0.00", "-1", "1.234", "a", "", "1e3", "5.01", "٥"):
         with pytest.raises(Unacceptable):
             pay(channel, submitted, amount=amount)
-
-    assert mturk.requests == []
-    assert mturk.bonuses == []
-
-
-def test_a_bonus_needs_a_reason(mturk: MturkServer, channel: Channel, submitted: str) -> None:
     with pytest.raises(Unacceptable, match="what the bonus is for"):
         pay(channel, submitted, reason=" ")
+
+    assert mturk.requests == mturk.bonuses == []
 
 
 # Qualifications
@@ -156,10 +156,3 @@ def test_a_qualification_is_made_once_and_given_to_who_was_approved(
 
     assert [one["Name"] for one in mturk.types.values()] == ["Rated texts"]
     assert [(one["WorkerId"], one["IntegerValue"]) for one in mturk.granted] == [("AWORKER1", 1)]
-
-
-def test_a_rater_of_another_channel_gets_no_qualification(mturk: MturkServer, channel: Channel) -> None:
-    with pytest.raises(UnknownName, match="r-nobody"):
-        actions.qualify(channel=channel, name="x", description="y", value=1, codes=["r-nobody"], at=timezone.now())
-
-    assert mturk.requests == []

@@ -168,28 +168,17 @@ ELSEWHERE = [
 ]
 
 
-def test_an_answer_never_goes_anywhere_but_to_the_channels_site(channel: Channel) -> None:
-    before = counts()
-
-    for submit_to in ELSEWHERE:
-        response = open_frame(channel, turkSubmitTo=submit_to)
-
-        assert response.status_code == 422, submit_to
-        assert b"evil" not in response.content
-    assert counts()[:3] == before[:3]
-
-
-def test_the_sites_address_may_end_in_a_slash(channel: Channel) -> None:
-    assert open_frame(channel, turkSubmitTo=f"{SANDBOX}/").status_code == 200
-
-
-def test_an_address_that_is_none_of_mturks_is_refused_in_the_frame(channel: Channel) -> None:
+def test_an_address_that_is_not_mturks_is_refused_in_the_frame(channel: Channel) -> None:
     before = counts()
     wrong = [{"worker": "BWORKER"}, {"worker": "A<b>"}, {"worker": "A" * 65}, {"assignment": "a b"}, {"hit": "x"}]
 
-    for change in wrong:
-        assert open_frame(channel, **change).status_code == 422, change
+    for change in [*wrong, *({"turkSubmitTo": submit_to} for submit_to in ELSEWHERE)]:
+        response = open_frame(channel, **change)
+
+        assert response.status_code == 422, change
+        assert b"evil" not in response.content
     assert counts()[:3] == before[:3]
+    assert open_frame(channel, turkSubmitTo=f"{SANDBOX}/").status_code == 200  # as the site's own
 
 
 def test_a_shut_channel_takes_no_new_rater_and_says_so_in_the_frame(channel: Channel) -> None:
@@ -303,12 +292,12 @@ def test_the_form_appears_when_the_hit_was_submitted_and_goes_to_mturk(channel: 
     assert (submission.state, submission.assignment) == ("completed", assignment)
 
 
-def test_one_mturk_assignment_gives_one_hit(channel: Channel) -> None:
+def test_each_mturk_assignment_gives_one_hit(channel: Channel) -> None:
     browser = begin(channel)
     agree(browser, channel)
     rater = Annotator.objects.get(kind="mturk")
     assert hits_left(rater) == 1
-    do_hit(browser)
+    first = do_hit(browser)
 
     assert hits_left(rater) == 0
     page = browser.get("/rate/")
@@ -316,15 +305,8 @@ def test_one_mturk_assignment_gives_one_hit(channel: Channel) -> None:
     assert b"go back to the MTurk window now, and press Submit" in page.content
     assert rater.assignments.count() == 1
 
-
-def test_the_next_assignment_gives_the_next_hit(channel: Channel) -> None:
-    browser = begin(channel)
-    agree(browser, channel)
-    first = do_hit(browser)
     begin(channel, browser, assignment="3ASSIGNMENT2")
-
     second = do_hit(browser)
-
     open_frame(channel, assignment="3ASSIGNMENT2")
     done = dict(Submission.objects.values_list("external_id", "assignment_id"))
     assert done == {"3ASSIGNMENT1": first.pk, "3ASSIGNMENT2": second.pk}
@@ -355,52 +337,37 @@ def test_an_assignment_that_was_left_behind_gives_no_second_hit(channel: Channel
     assert hits_left(Annotator.objects.get(kind="mturk")) == 0
 
 
-def test_who_declines_is_asked_to_return_the_hit(channel: Channel) -> None:
+def test_who_declines_returns_the_hit_or_submits_it_where_the_channel_pays_for_that(channel: Channel) -> None:
     browser = begin(channel)
     browser.post(reverse("annotation:consent", args=[channel.study.key]), {"answer": "decline"})
 
     page = open_frame(channel).content.decode()
-
     assert "Please return this HIT" in page
     assert "externalSubmit" not in page
     assert b"return the HIT" in browser.get("/rate/").content
 
-
-def test_who_is_screened_out_can_submit_where_the_channel_pays_for_it(channel: Channel) -> None:
     channel.options["screened_out"] = "submit"
     channel.save()
-    browser = begin(channel)
-    browser.post(reverse("annotation:consent", args=[channel.study.key]), {"answer": "decline"})
-
-    page = open_frame(channel).content.decode()
-
-    assert "externalSubmit" in page
+    assert b"externalSubmit" in open_frame(channel).content
     assert Submission.objects.get().state == "screened-out"
 
 
 # What MTurk says of an assignment
 
 
-def test_an_accepted_assignment_is_let_in_and_asked_about_once(mturk: MturkServer, stored_channel: int) -> None:
+def test_an_assignment_is_let_in_for_its_own_worker_only_and_asked_about_once(
+    mturk: MturkServer, stored_channel: int
+) -> None:
     channel = at_stand_in(stored_channel, mturk)
-    mturk.hits["3HIT1"] = {"HITId": "3HIT1", "MaxAssignments": 1, "Expiration": 1e12}
-    assignment = mturk.accept("3HIT1", "AWORKER1")
+    mturk.hits["3HIT1"] = {"HITId": "3HIT1", "MaxAssignments": 2, "Expiration": 1e12}
+    accepted, submitted = (mturk.accept("3HIT1", worker) for worker in ("AWORKER1", "AOWNER"))
+    mturk.submit(submitted, code="x")
 
-    statuses = [open_frame(channel, assignment=assignment).status_code for _ in range(2)]
-
-    assert statuses == [200, 200]
+    assert [open_frame(channel, assignment=accepted).status_code for _ in range(2)] == [200, 200]
     assert Submission.objects.get().details["verified"] == "accepted"
     assert len(mturk.asked("GetAssignment")) == 1
-
-
-def test_a_submitted_assignment_is_let_in_for_its_own_worker_only(mturk: MturkServer, stored_channel: int) -> None:
-    channel = at_stand_in(stored_channel, mturk)
-    mturk.hits["3HIT1"] = {"HITId": "3HIT1", "MaxAssignments": 1, "Expiration": 1e12}
-    assignment = mturk.accept("3HIT1", "AOWNER")
-    mturk.submit(assignment, code="x")
-
-    assert open_frame(channel, assignment=assignment, worker="ATHIEF").status_code == 409
-    assert open_frame(channel, assignment=assignment, worker="AOWNER").status_code == 200
+    assert open_frame(channel, assignment=submitted, worker="ATHIEF").status_code == 409
+    assert open_frame(channel, assignment=submitted, worker="AOWNER").status_code == 200
 
 
 def test_a_hit_that_the_channel_did_not_offer_is_refused(channel: Channel) -> None:

@@ -119,16 +119,6 @@ def test_hit_finished_after_a_message_counts_while_its_place_is_free(working: Wo
     assert Assignment.objects.counted().get() == assignment
 
 
-def test_participant_who_timed_out_at_prolific_gets_the_code_for_work_that_counts(working: Working) -> None:
-    browser, assignment = working
-    told_by("TIMED-OUT")
-
-    page = send_in(browser, assignment)
-
-    assert "complete?cc=DONE1" in page
-    assert (submission().state, submission().details["status"]) == ("completed", "TIMED-OUT")
-
-
 def test_begun_hit_is_given_back_to_who_timed_out_at_prolific_and_no_other(channel: Channel, working: Working) -> None:
     channel.options["most_hits"] = 3
     channel.save()
@@ -136,8 +126,9 @@ def test_begun_hit_is_given_back_to_who_timed_out_at_prolific_and_no_other(chann
     told_by("TIMED-OUT")
 
     assert browser.get("/rate/").headers["Location"] == f"/rate/hit/{assignment.key}/"
-    send_in(browser, assignment)
+    assert "complete?cc=DONE1" in send_in(browser, assignment)
     assert Assignment.objects.count() == 1
+    assert (submission().state, submission().details["status"]) == ("completed", "TIMED-OUT")
 
 
 def test_rejected_submission_gets_no_place_back(working: Working) -> None:
@@ -169,6 +160,7 @@ def test_late_hit_whose_place_is_taken_gets_no_code_for_completion(channel: Chan
     assert "DONE1" not in page
     assert "complete?cc=LATE1" in page
     assert submission().state == "timed-out"
+    assert rows_of(channel)[SESSION] == ["1", "0 1 × came late: another rater has its place"]
 
 
 def test_late_hit_that_is_paid_all_the_same_gets_the_code_for_completion(
@@ -347,13 +339,6 @@ def test_each_row_shows_its_own_hits_and_which_of_them_count(channel: Channel, w
     assert rows_of(channel)[OTHER_SESSION] == ["2", "1 1 × rejected here"]
 
 
-def test_page_says_why_a_late_hit_does_not_count(channel: Channel, working: Working) -> None:
-    browser, assignment = lost_to_another(channel, working)
-    send_in(browser, assignment)
-
-    assert rows_of(channel)[SESSION] == ["1", "0 1 × came late: another rater has its place"]
-
-
 # Returned after the work
 
 
@@ -411,6 +396,9 @@ def test_a_submission_returned_after_the_work_is_to_be_decided_on(
         in_reports = manager.get(reports).text.count('name="keep"')
         return len(returned_submissions(study)), in_reports, on_pages[0]
 
+    with undone_at_the_end():
+        told_by("RETURNED")  # without work there is nothing to decide on
+        assert listed() == (0, 0, False)
     send_in(browser, assignment)
     assert listed() == (0, 0, False)
     told_by("RETURNED")
@@ -425,8 +413,3 @@ def test_a_submission_returned_after_the_work_is_to_be_decided_on(
     assert manager.post(reports, {"keep": submission().pk}).status_code == 302
     assert listed() == (0, 0, False)
     assert (due(study), Assignment.objects.counted().count()) == (0, 1)
-
-
-def test_a_return_without_work_needs_no_decision(working: Working, study: Study) -> None:
-    told_by("RETURNED")
-    assert returned_submissions(study) == []
