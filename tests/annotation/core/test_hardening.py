@@ -22,7 +22,8 @@ from annotation.members.accounts import login_link
 from annotation.models import Study
 from annotation.studies.services import ensure_study
 from config.log_filters import OneLine
-from tests.factories import make_annotator, make_study, make_user, parse_study_file
+from tests.annotation.importing.test_rating_files import line
+from tests.factories import json_lines, make_annotator, make_study, make_user, parse_study_file
 
 pytestmark = pytest.mark.django_db
 
@@ -149,18 +150,9 @@ def test_too_many_matchups_are_refused() -> None:
 def test_a_file_can_not_add_ratings_under_an_accounts_code() -> None:
     study = make_study()
     annotator = make_annotator(study, "ann")
-    row = {
-        "batch": "forged",
-        "instance_id": "news-1",
-        "pair_index": 0,
-        "system_a": "alpha",
-        "system_b": "beta",
-        "rater": annotator.code,
-        "rating": 1,
-        "shown_first": "a",
-    }
+    row = line(batch="forged", rater=annotator.code)
     with pytest.raises(BadFile, match="has an account"):
-        import_ratings(data=json.dumps(row).encode(), name="r.jsonl", slug=study.slug)
+        import_ratings(data=json_lines([row]), name="r.jsonl", slug=study.slug)
     assert not annotator.assignments.exists()
 
 

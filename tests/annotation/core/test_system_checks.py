@@ -82,9 +82,6 @@ def test_mail_needs_a_public_address_and_a_sender(
     assert f"(tandem.{request.node.callspec.id})" in str(refused.value)
     production.MAIL_ON = False  # nothing is sent
     refuse_unready()
-
-
-def test_mail_with_a_public_address_and_a_sender_may_start(production: Any) -> None:
     production.MAIL_ON, production.BASE_URL = True, "https://tandem.example.org"
     production.DEFAULT_FROM_EMAIL = "Tandem <t@example.org>"
     assert system_checks.check_settings() == []

@@ -10,8 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.management.commands import compute_separability
-from annotation.models import Batch, ComparisonTable, Rating, RoleGrant, Study
-from tests.annotation.importing.test_comparison_tables import table
+from annotation.models import Batch, Rating, RoleGrant, Study
 from tests.annotation.importing.test_rating_files import line
 from tests.factories import csv_file, json_lines, make_study, make_user, mturk_row, output_of, study_line
 
@@ -34,6 +33,14 @@ def twice(*arguments: str) -> None:
     """Call a command again: what is there already is left as it is."""
     for _time in range(2):
         call_command(*arguments)
+
+
+def test_import_ratings_marks_programs(write: Any) -> None:
+    study = make_study()
+    twice("import_ratings", write(json_lines([RATING, {**RATING, "pair_index": 1}])), "--study=study", "--scripted")
+
+    assert study.annotators.get().kind == "scripted"
+    assert Rating.objects.count() == 2
 
 
 def test_import_study_takes_settings(write: Any) -> None:
@@ -63,14 +70,6 @@ def test_import_mturk_explains_the_column_option(write: Any, column: str) -> Non
         )
 
 
-def test_import_ratings_marks_programs(write: Any) -> None:
-    study = make_study()
-    twice("import_ratings", write(json_lines([RATING, {**RATING, "pair_index": 1}])), "--study=study", "--scripted")
-
-    assert study.annotators.get().kind == "scripted"
-    assert Rating.objects.count() == 2
-
-
 def test_import_ratings_takes_votes_with_their_texts(write: Any) -> None:
     vote = {"id": 1, "prompt": 1, "left": "a", "right": "b", "worker": "w", "winner": "tie"}
     votes = write(csv_file([vote]), "v.csv")
@@ -81,13 +80,6 @@ def test_import_ratings_takes_votes_with_their_texts(write: Any) -> None:
     assert Rating.objects.get().verdict == 0
     with pytest.raises(CommandError, match="--scripted"):
         call_command("import_ratings", votes, "--texts", texts, "--study", "s", "--scripted")
-
-
-def test_import_tables_once(write: Any) -> None:
-    make_study()
-    twice("import_tables", write(json_lines([table()])), "--study", "study")
-
-    assert ComparisonTable.objects.count() == 1
 
 
 def test_create_batch_takes_a_list_of_ids_once(write: Any) -> None:

@@ -17,7 +17,7 @@ from annotation.members.audit import MOST_CHANGES, changes
 from annotation.models import AuditEntry, Event, Instance, RoleGrant, Study
 from annotation.privacy.erasing import erase_rater
 from config.__main__ import AUDITED, main
-from tests.factories import make_annotator, make_batch, make_study, make_user, signed_in, token_of
+from tests.factories import make_annotator, make_batch, make_study, make_user, output_of, signed_in, token_of
 
 OURS = ("annotation", "judging", "reporting")
 TEXTS_OF_USERS = ["password", "username", "first_name", "last_name", "email"]
@@ -35,9 +35,7 @@ def boss(study: Study) -> Client:
 
 
 def logged() -> list[dict[str, Any]]:
-    said = StringIO()
-    call_command("audit_log", stdout=said)
-    return [json.loads(line) for line in said.getvalue().splitlines()]
+    return [json.loads(line) for line in output_of("audit_log").splitlines()]
 
 
 def test_who_did_what_when_with_what_result_is_logged_as_keys(boss: Client, study: Study) -> None:
@@ -47,17 +45,11 @@ def test_who_did_what_when_with_what_result_is_logged_as_keys(boss: Client, stud
     )
     boss.post("/groups/nowhere/rename/", {"name": "Ada's"})
     first, second = logged()
-    assert first == {
-        "id": first["id"],
-        "at": first["at"],
-        "account": User.objects.get(username="boss.of.all").pk,
-        "method": "POST",
-        "action": "annotation:members",
-        "about": {"slug": "talks"},
-        "status": done.status_code,
-        "request_id": done["X-Request-ID"],
-        "changes": first["changes"],
-    }
+    account = User.objects.get(username="boss.of.all").pk
+    asked = {"method": "POST", "action": "annotation:members", "about": {"slug": "talks"}}
+    answered = {"status": done.status_code, "request_id": done["X-Request-ID"]}
+    assert ({"account": account} | asked | answered).items() <= first.items()
+    assert {"id", "at", "changes"} == first.keys() - {"account", *asked, *answered}
     user, grant = User.objects.get(username="ada.lovelace"), RoleGrant.objects.get(study=study)
     added_user, added_grant = first["changes"]
     assert (added_user["kind"], added_user["model"], added_user["texts"]) == ("added", "auth.user", TEXTS_OF_USERS)
@@ -149,12 +141,8 @@ def test_raters_and_strangers_are_not_in_it(study: Study) -> None:
 def test_no_row_is_changed_or_deleted(boss: Client) -> None:
     boss.post("/groups/nowhere/rename/", {"name": "x"})
     entry = AuditEntry.objects.get()
-    for change in (
-        entry.save,
-        entry.delete,
-        AuditEntry.objects.all().delete,
-        lambda: AuditEntry.objects.update(status=1),
-    ):
+    rows = AuditEntry.objects.all()
+    for change in (entry.save, entry.delete, rows.delete, lambda: rows.update(status=1)):
         with pytest.raises(TypeError, match="append-only"):
             change()
     assert boss.post(f"/admin/annotation/auditentry/{entry.pk}/delete/", {"post": "yes"}).status_code == 403
@@ -197,6 +185,7 @@ def test_commands_that_may_change_something_are_in_it_and_others_are_not(study: 
     Instance.objects.all().delete()
     call_command("configure_study", study.slug, "title=Another", stdout=StringIO())
     assert [one["action"] for one in logged()] == ["grant", "grant", "configure_study"]
+    assert output_of("audit_log", "--since", "2999-01-01") == ""
 
 
 def test_djangos_own_commands_are_in_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,12 +197,8 @@ def test_djangos_own_commands_are_in_it_too(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr("sys.argv", ["tandem", *line])
         main()
     [entry] = logged()
-    assert (entry["account"], entry["method"], entry["action"], entry["status"]) == (
-        0,
-        "COMMAND",
-        "createsuperuser",
-        200,
-    )
+    named = {"account": 0, "method": "COMMAND", "action": "createsuperuser", "status": 200}
+    assert named.items() <= entry.items()
     assert [one["model"] for one in entry["changes"]] == ["auth.user"]
     assert "ada" not in json.dumps(entry)
 
@@ -231,14 +216,4 @@ def test_each_command_of_ours_is_audited_unless_it_reads_serves_or_restores() ->
     apart = {name for name, one in ours.items() if not (isinstance(one, TandemCommand) and one.is_audited)}
     assert apart == {*READ_ONLY, "demo", "serve", "worker", "restore"}
     assert len(ours) > 70
-
-
-def test_djangos_commands_that_are_audited_exist() -> None:
-    assert get_commands().keys() >= AUDITED
-
-
-def test_entries_since_a_time(boss: Client) -> None:
-    boss.post("/groups/nowhere/rename/", {"name": "x"})
-    said = StringIO()
-    call_command("audit_log", "--since", "2999-01-01", stdout=said)
-    assert said.getvalue() == ""
+    assert get_commands().keys() >= AUDITED  # of Django's own

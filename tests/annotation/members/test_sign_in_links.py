@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -151,37 +152,29 @@ def test_a_second_use_is_for_some_minutes_after_the_first(ann: User) -> None:
     assert browser.get(link).status_code == 403
 
 
-def test_a_second_use_ends_with_the_password(ann: User) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda: grant_role(username="ann", role=Role.ADMIN), id="password"),
+        pytest.param(lambda: User.objects.update(is_active=False), id="account"),
+    ],
+)
+def test_a_second_use_ends_with_the_password_and_with_the_account(ann: User, change: Callable[[], object]) -> None:
     link = link_of(ann)
     browser = opened(link)
     press_and_lose_the_answer(browser, link)
-    grant_role(username="ann", role=Role.ADMIN)
+    change()
     assert browser.get(link).status_code == 403
     assert browser.post(link).status_code == 403
 
 
-def test_a_second_use_ends_with_the_account(ann: User) -> None:
+def test_neither_the_next_person_at_a_browser_nor_a_made_up_one_opens_a_used_link(ann: User) -> None:
     link = link_of(ann)
-    browser = opened(link)
-    press_and_lose_the_answer(browser, link)
-    User.objects.update(is_active=False)
-    assert browser.post(link).status_code == 403
-
-
-def test_who_signed_out_leaves_no_link_behind_for_the_next_person_at_the_browser(ann: User) -> None:
-    link = link_of(ann)
-    browser = opened(link)
+    browser, thief = opened(link), Client()
     press(browser, link)
     browser.post("/logout/")
-    assert browser.get(link).status_code == 403
-
-
-def test_a_made_up_browser_opens_nothing(ann: User) -> None:
-    link = link_of(ann)
-    press(opened(link), link)
-    thief = Client()
     thief.cookies[BROWSER] = "made-up"
-    assert thief.get(link).status_code == 403
+    assert [one.get(link).status_code for one in (browser, thief)] == [403, 403]
 
 
 def test_what_is_kept_of_a_browser_does_not_sign_in(ann: User) -> None:

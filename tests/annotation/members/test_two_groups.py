@@ -74,10 +74,8 @@ def test_a_judge_is_known_to_the_groups_that_it_works_for(mine: Whole, theirs: W
     reader = signed_in(mine.people[Role.RESEARCHER])
     page = reverse("judging:judges", args=[mine.study.slug])
 
-    assert [judge.name for judge in reader.get(page).context["run_form"].fields["judge"].queryset] == [
-        "fresh",
-        "ours-judge",
-    ]
+    offered = reader.get(page).context["run_form"].fields["judge"].queryset
+    assert [judge.name for judge in offered] == ["fresh", "ours-judge"]
     assert {row["name"] for row in reader.get("/api/v1/judges/").json()["results"]} == {"fresh", "ours-judge"}
 
     started = reader.post(
@@ -93,12 +91,8 @@ def test_a_judge_is_known_to_the_groups_that_it_works_for(mine: Whole, theirs: W
 
 def test_the_api_makes_nothing_in_another_groups_study(mine: Whole, theirs: Whole) -> None:
     admin = signed_in(mine.people[Role.STUDY_ADMIN])
-    wanted = {
-        "study": theirs.study.slug,
-        "name": "b",
-        "dataset": theirs.batch.dataset,
-        "systems": [theirs.batch.system_a.name, theirs.batch.system_b.name],
-    }
+    systems = [theirs.batch.system_a.name, theirs.batch.system_b.name]
+    wanted = {"study": theirs.study.slug, "name": "b", "dataset": theirs.batch.dataset, "systems": systems}
     before = theirs.study.batches.count()
     answer = admin.post("/api/v1/batches/", json.dumps(wanted), content_type="application/json")
     assert answer.status_code == 404

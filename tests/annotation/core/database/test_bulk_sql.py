@@ -10,19 +10,8 @@ from judging.calls.store import COMPLETION
 from judging.models import Completion
 
 TEXTS = [
-    '"quoted"',
-    "\\",
-    '\\"',
-    "{a,b}",
-    "NULL",
-    "",
-    " ",
-    "null",
-    "a\nb\t\r",
-    "%s %% 'x'",
-    "Grüße 🦉",
-    r"\x41\u0041",
-    "it''s",
+    *('"quoted"', "\\", '\\"', "{a,b}", "NULL", "", " ", "null"),
+    *("a\nb\t\r", "%s %% 'x'", "Grüße 🦉", r"\x41\u0041", "it''s"),
 ]
 
 
@@ -32,24 +21,8 @@ def test_rows_are_stored_as_given() -> None:
     cost = Decimal("0.00000012")
     rows = [
         (
-            f"key {n:02}",
-            "u",
-            {text: [text, None, 1.5, True]},
-            3,
-            "verdict",
-            text,
-            "",
-            {},
-            n or None,
-            7,
-            cost,
-            n / 8,
-            now,
-            cost,
-            n or None,
-            text,
-            text,
-            "",
+            *(f"key {n:02}", "u", {text: [text, None, 1.5, True]}, 3, "verdict", text, "", {}, n or None),
+            *(7, cost, n / 8, now, cost, n or None, text, text, ""),
         )
         for n, text in enumerate(TEXTS)
     ]
