@@ -111,28 +111,25 @@ def test_a_hit_whose_answer_was_lost_is_not_made_twice(mturk: MturkServer, chann
     assert {action.answer["hit_id"] for action in channel.actions.all()} == set(mturk.hits)
 
 
-def test_a_lost_hit_is_found_again_when_its_token_was_forgotten(mturk: MturkServer, channel: Channel) -> None:
+@pytest.mark.parametrize("is_listed", [True, False], ids=["by the list", "by its token"])
+def test_a_lost_hit_is_found_again(
+    mturk: MturkServer, channel: Channel, monkeypatch: pytest.MonkeyPatch, is_listed: bool
+) -> None:
     mturk.page_size = 1
     mturk.hits["3OTHER"] = {"HITId": "3OTHER", "RequesterAnnotation": "another project", "Expiration": 1e10}
     mturk.fail(LOST, on="CreateHIT")
     offer(channel)
-    mturk.forget_tokens()
+    [lost] = mturk.hits.keys() - {"3OTHER"}
+    if is_listed:
+        mturk.forget_tokens()
+    else:
+        monkeypatch.setattr("annotation.recruitment.mturk.hits.adopt_hits", lambda client, channel: [])
 
     offer(channel)
 
     assert len(mturk.hits) == 4
+    assert channel.actions.get(key="hit:1").answer["hit_id"] == lost
     assert channel.actions.filter(answer__hit_id="3OTHER").count() == 0
-
-
-def test_a_token_that_mturk_knows_names_the_hit(mturk: MturkServer, channel: Channel, monkeypatch: Any) -> None:
-    mturk.fail(LOST, on="CreateHIT")
-    offer(channel)
-    monkeypatch.setattr("annotation.recruitment.mturk.hits.adopt_hits", lambda client, channel: [])  # listed late
-
-    offer(channel)
-
-    assert len(mturk.hits) == 3
-    assert channel.actions.get(key="hit:1").answer["hit_id"] == "3HIT00001"
 
 
 def test_retries_of_one_request_make_one_hit(mturk: MturkServer, channel: Channel, monkeypatch: Any) -> None:
@@ -177,6 +174,23 @@ def test_what_a_hit_lacks_is_named_before_anything_is_asked(
     assert mturk.requests == []
 
 
+def test_nothing_is_offered_without_a_key_an_open_batch_or_an_open_channel(
+    mturk: MturkServer, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as without:
+        without.delenv("MTURK_SECRET_KEY")
+        with pytest.raises(KeyMissing, match="MTURK_ACCESS_KEY MTURK_SECRET_KEY"):
+            offer(channel)
+    Batch.objects.update(status="paused")
+    with pytest.raises(Unacceptable, match="No batch"):
+        offer(channel)
+    Channel.objects.update(is_open=False)
+    with pytest.raises(ClaimRefused):
+        offer(Channel.objects.get())
+
+    assert mturk.requests == []
+
+
 def test_the_studys_pay_in_dollars_is_the_reward_where_none_is_set(mturk: MturkServer) -> None:
     study = make_study("other", pay_per_hit="0.75", currency="USD")
     make_batch(study)
@@ -194,25 +208,7 @@ def test_mturk_itself_gets_https_addresses_only(channel: Channel, settings: Any)
         offer(channel)
 
 
-def test_nothing_is_offered_into_a_shut_channel_or_without_an_open_batch(mturk: MturkServer, channel: Channel) -> None:
-    Batch.objects.update(status="paused")
-    with pytest.raises(Unacceptable, match="No batch"):
-        offer(channel)
-    Channel.objects.update(is_open=False)
-    with pytest.raises(ClaimRefused):
-        offer(Channel.objects.get())
-
-    assert mturk.requests == []
-
-
 # The key
-
-
-def test_a_missing_key_is_named_by_its_variables(channel: Channel, monkeypatch: Any) -> None:
-    monkeypatch.delenv("MTURK_SECRET_KEY")
-
-    with pytest.raises(KeyMissing, match="MTURK_ACCESS_KEY MTURK_SECRET_KEY"):
-        offer(channel)
 
 
 def test_a_refused_key_is_told_without_the_key(channel: Channel, monkeypatch: Any) -> None:

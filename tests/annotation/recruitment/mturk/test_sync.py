@@ -48,34 +48,28 @@ def test_sync_brings_nothing_back_of_a_worker_whose_data_were_deleted(mturk: Mtu
     assert Submission.objects.get().details == {}
 
 
-def test_work_that_was_never_done_here_is_not_approved_with_the_rest(mturk: MturkServer, channel: Channel) -> None:
+@pytest.mark.parametrize("problem", ["no-work", "other-worker", "other-code"])
+def test_work_of_which_mturk_says_otherwise_is_not_approved_with_the_rest(
+    mturk: MturkServer, channel: Channel, problem: str
+) -> None:
     offer(channel)
     good = do_work(mturk, channel, "3HIT00001", "AGOOD")
-    lazy = mturk.accept("3HIT00001", "ALAZY")
-    mturk.submit(lazy, code="I did it")
+    if problem == "no-work":
+        odd = mturk.accept("3HIT00001", "ALAZY")
+        mturk.submit(odd, code="I did it")
+    else:
+        odd = do_work(mturk, channel, "3HIT00002", "AODD")
+    if problem == "other-worker":
+        mturk.assignments[odd]["WorkerId"] = "AOTHER"
+    elif problem == "other-code":
+        mturk.submit(odd, code="another")
     sync(channel=channel, at=timezone.now())
 
     actions.approve(channel=channel, assignment_ids=None, at=timezone.now())
 
     assert mturk.assignments[good]["AssignmentStatus"] == "Approved"
-    assert mturk.assignments[lazy]["AssignmentStatus"] == "Submitted"
-    assert Submission.objects.get(external_id=lazy).details["problem"] == "no-work"
-
-
-@pytest.mark.parametrize(("change", "problem"), [("worker", "other-worker"), ("code", "other-code")])
-def test_work_of_another_worker_or_with_another_code_is_not_approved_with_the_rest(
-    mturk: MturkServer, channel: Channel, change: str, problem: str
-) -> None:
-    offer(channel)
-    assignment = do_work(mturk, channel, "3HIT00001", "AWORKER1")
-    if change == "worker":
-        mturk.assignments[assignment]["WorkerId"] = "AOTHER"
-    else:
-        mturk.submit(assignment, code="another")
-
-    sync(channel=channel, at=timezone.now())
-
-    assert Submission.objects.get().details["problem"] == problem
+    assert mturk.assignments[odd]["AssignmentStatus"] == "Submitted"
+    assert Submission.objects.get(external_id=odd).details["problem"] == problem
     assert actions.awaiting(channel) == []
 
 

@@ -203,20 +203,16 @@ def test_code_that_was_shown_stays_whatever_prolific_says_then(channel: Channel,
             assert "DONE1" in same.get("/rate/").content.decode(), status
 
 
-def test_code_that_was_shown_stays_when_the_batch_ends(working: Working) -> None:
+@pytest.mark.parametrize("is_over", [False, True], ids=["afterwards", "with the last HIT"])
+def test_code_is_given_and_stays_when_the_batch_ends(working: Working, is_over: bool) -> None:
     browser, assignment = working
+    if is_over:
+        Batch.objects.update(status="closed")
     assert "DONE1" in send_in(browser, assignment)
 
     for status in ("paused", "closed"):
         Batch.objects.update(status=status)
         assert "DONE1" in browser.get("/rate/").content.decode(), status
-
-
-def test_code_is_given_when_the_batch_ended_with_the_last_hit(working: Working) -> None:
-    browser, assignment = working
-    Batch.objects.update(status="closed")
-
-    assert "DONE1" in send_in(browser, assignment)
 
 
 def test_code_that_was_shown_stays_when_further_hits_come_free(channel: Channel, working: Working) -> None:
