@@ -46,23 +46,14 @@ def test_a_table_is_stored_with_its_pair() -> None:
     assert (stored.aspects, stored.made_by) == (["detail", "tone"], {"judge": "x"})
 
 
-def test_a_table_of_b_and_a_has_its_outer_columns_changed_over() -> None:
-    make_study()
-
-    load(table(system_a="beta", system_b="alpha"))
-
-    assert ComparisonTable.objects.get().rows == [
-        {"aspect": "detail", "only_a": "", "both": "dates", "only_b": "names"}
-    ]
-    assert ComparisonTable.objects.get().aspects == ["detail"]
-
-
 def test_the_same_file_again_changes_nothing_and_a_longer_one_adds() -> None:
     study = make_study()
     load(table())
+    assert ComparisonTable.objects.get().aspects == ["detail"]
 
+    turned = [{"aspect": "detail", "only_a": "", "both": "dates", "only_b": "names"}]
     assert load(table()) == (0, 1)
-    assert load(table(system_a="beta", system_b="alpha", rows=[{"aspect": "detail", "only_a": "", "both": "dates", "only_b": "names"}])) == (0, 1)  # fmt: skip
+    assert load(table(system_a="beta", system_b="alpha", rows=turned)) == (0, 1)
     assert load(table(), table(table_id="t2", pair_index=0)) == (1, 1)
     assert study.imports.count() == 2
 
@@ -118,22 +109,8 @@ def test_a_bad_table_is_listed_and_nothing_is_stored(change: dict[str, Any], rea
 
 
 @pytest.mark.any_engine
-def test_one_id_twice_in_a_file_is_refused() -> None:
+def test_a_file_without_tables_or_with_one_id_twice_is_refused() -> None:
     make_study()
 
     assert refused(table(), table(pair_index=0)) == ["line 2: table_id 't1' is there more than once"]
-
-
-@pytest.mark.any_engine
-def test_a_file_without_tables_is_bad() -> None:
-    make_study()
-
     assert refused() == ["line 1: the file holds no tables"]
-
-
-def test_a_field_that_no_table_has_is_named_once() -> None:
-    make_study()
-    without = [{key: value for key, value in table(table_id=name).items() if key != "variant"} for name in "ab"]
-    assert [problem.partition(";")[0] for problem in refused(*without)] == [
-        "line 1: variant: none of 2 records has this"
-    ]

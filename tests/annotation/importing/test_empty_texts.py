@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.core.markdown import is_blank, shown_text
@@ -24,6 +23,7 @@ from tests.factories import (
     make_user,
     mturk_row,
     rate,
+    signed_in,
 )
 
 NO_TEXT = '<em class="no-text">(no text)</em>'
@@ -94,25 +94,17 @@ def test_mturk_results_may_have_an_empty_text() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("rendered", [False, True])
-def test_rater_sees_that_there_is_no_text_and_may_vote(client: Client, rendered: bool) -> None:
+def test_raters_and_researchers_see_that_there_is_no_text_and_raters_may_vote(rendered: bool) -> None:
     study = with_empty(render_markdown=rendered)
     make_batch(study, pairs=2)
     annotator = make_annotator(study)
     assignment = claim(annotator)
-    client.force_login(annotator.user)
+    instance = reverse("annotation:instance", args=[study.slug, study.instances.get().pk])
 
-    page = client.get(reverse("annotation:hit", args=[assignment.key])).content.decode()
-
-    assert page.count(NO_TEXT) == 1
+    for who, page in (
+        (annotator, reverse("annotation:hit", args=[assignment.key])),
+        (make_user("rhea", "researcher"), instance),
+    ):
+        assert signed_in(who).get(page).text.count(NO_TEXT) == 1
     rate(assignment)
     assert Rating.objects.count() == 2
-
-
-@pytest.mark.django_db
-def test_researchers_see_it_on_the_instance_page(client: Client) -> None:
-    study = with_empty()
-    client.force_login(make_user("rhea", "researcher"))
-
-    page = client.get(reverse("annotation:instance", args=[study.slug, study.instances.get().pk])).content.decode()
-
-    assert page.count(NO_TEXT) == 1

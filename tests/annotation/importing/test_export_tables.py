@@ -14,7 +14,7 @@ from annotation.importing.tables import import_tables, table_lines
 from annotation.models import ComparisonTable, Pair, Study
 from judging.methods.sc2.record import shown_record
 from judging.models import JudgeRun
-from tests.annotation.importing.test_comparison_tables import load
+from tests.annotation.importing.test_comparison_tables import load, table
 from tests.factories import make_study, output_of
 from tests.judging.builders import fill, make_judge
 from tests.judging.tables.table_builders import make_making
@@ -24,18 +24,9 @@ ROWS = [{"aspect": "Détail", "only_a": "名前 🙂", "both": "“dates”\u202
 
 
 def line(number: int = 1, **changes: Any) -> dict[str, Any]:
-    return {
-        "table_id": f"t{number}",
-        "instance_id": "news-1",
-        "system_a": "alpha",
-        "system_b": "beta",
-        "pair_index": 0,
-        "variant": "c8",
-        "aspects": ["Détail"],
-        "rows": ROWS,
-        "made_by": {"judge": "sc", "scheme": "tournament"},
-        **changes,
-    }
+    made_by = {"judge": "sc", "scheme": "tournament"}
+    record = {"table_id": f"t{number}", "pair_index": 0, "aspects": ["Détail"], "rows": ROWS, "made_by": made_by}
+    return table(**{**record, **changes})
 
 
 def exported(study: Study, **more: Any) -> list[dict[str, Any]]:
@@ -95,9 +86,9 @@ def test_command_writes_to_the_terminal_or_a_file(tmp_path: Path) -> None:
 def test_command_adds_how_tables_were_made() -> None:
     study = make_study()
     load(line(1), line(2, pair_index=1))
-    table = ComparisonTable.objects.get(table_id="t1")
+    stored = ComparisonTable.objects.get(table_id="t1")
     made_by = JudgeRun.objects.create(study=study, judge=make_judge("coin"))
-    making = make_making(fill(made_by, Pair.objects.get(pk=table.pair_id), "ab", verdict=1), table)
+    making = make_making(fill(made_by, Pair.objects.get(pk=stored.pair_id), "ab", verdict=1), stored)
     first, second = map(json.loads, run("study", "--with-makings").rstrip("\n").split("\n"))
     assert (first["making"], "making" in second) == (shown_record(making.record), False)
     assert load(first, second) == (0, 2)

@@ -5,15 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError
-from django.test import Client
 
 from annotation.core.errors import BadFile
 from annotation.importing.study_files import import_study
 from annotation.models import ImportRecord, Instance, Pair, Study
 from tests.factories import output_of
-from tests.judging.builders import make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 ROWS = [
@@ -83,25 +80,3 @@ def test_texts_may_come_by_a_study_file_later() -> None:
         data=lines({"instance_id": "a", "source": "One."}), name="s.jsonl", slug="tea", sources_only=True
     )
     assert again.counts == {"added": 0, "extended": 0, "unchanged": 1}
-
-
-def test_study_file_without_texts_is_still_refused() -> None:
-    with pytest.raises(BadFile, match="generations is missing"):
-        import_study(data=lines(ROWS[0]), name="s.jsonl", slug="tea")
-    with pytest.raises(BadFile, match="two or more are needed"):
-        import_study(data=lines(ROWS[1]), name="s.jsonl", slug="tea")
-
-
-@pytest.mark.slow
-@pytest.mark.any_engine
-def test_upload_page_takes_them(client: Client) -> None:
-    study, _ = import_study(
-        data=lines({"instance_id": "z", "source": "fine"}), name="s.jsonl", slug="tea", sources_only=True
-    )
-    client.force_login(make_user("rea", "researcher", study), backend="annotation.members.signed_in.AccountBackend")
-    sent = {"kind": "sources", "file": SimpleUploadedFile("sources.jsonl", lines(*ROWS))}
-    shown = client.post("/studies/tea/upload/", sent, follow=True).content.decode()
-    assert "sources.jsonl: 2 instances added" in shown
-    for instance in study.instances.all():
-        shown = client.get(f"/studies/tea/instances/{instance.pk}/").content.decode()
-        assert "<b>talk" not in shown

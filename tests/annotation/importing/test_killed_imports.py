@@ -56,19 +56,10 @@ OF_STUDY = {
     "tables": "annotation_comparisontable b",
     "judgments": "judging_judgment j JOIN judging_judgerun b ON b.id = j.run_id",
 }
-TABLES = (
-    "rating",
-    "display",
-    "assignment",
-    "slot",
-    "hit",
-    "batch",
-    "annotator",
-    "instance",
-    "generation",
-    "pair",
-    "comparisontable",
-)
+TABLES = [
+    *("rating", "display", "assignment", "slot", "hit", "batch", "annotator"),
+    *("instance", "generation", "pair", "comparisontable"),
+]
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.urls import reverse
 
 from annotation.core.errors import BadFile
 from annotation.core.files import lines
@@ -16,7 +15,7 @@ from annotation.importing.formats.labelled import LABELLED, PREFERENCES, detect_
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.study_files import import_labelled
 from annotation.models import Generation, Instance, Pair
-from tests.factories import json_lines, make_study, make_user
+from tests.factories import json_lines
 
 
 def labelled(**changes: Any) -> dict[str, Any]:
@@ -40,12 +39,13 @@ def reasons(data: bytes, form: str = LABELLED) -> list[tuple[int, Reason]]:
 
 
 def test_a_labelled_record_becomes_an_instance_with_two_systems_and_gold() -> None:
-    first, second = parse(labelled(), labelled(label=2, input="Say goodbye."))
+    first, second = parse(labelled(), labelled(label=2, input="Say goodbye.", output_1=""))
 
     assert (first.instance_id, first.dataset, first.source) == ("Natural-0", "Natural", "Say hello.")
     assert first.generations == {"output_1": ["Hello."], "output_2": ["Why?"]}
     assert first.gold == {"better": "output_1"}
     assert (second.instance_id, second.gold) == ("Natural-1", {"better": "output_2"})
+    assert second.generations["output_1"] == [""]
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,6 @@ def test_chosen_is_gold_on_either_side_by_the_seed() -> None:
     assert sides == [row.gold["better"] for row in parse(*records, form=PREFERENCES, name="pairs.jsonl") if row.gold]
     other = parse(*records, form=PREFERENCES, name="pairs.jsonl", seed=1)
     assert sides != [row.gold["better"] for row in other if row.gold]
-
-
-def test_empty_output_is_kept_beside_its_label() -> None:
-    (row,) = parse(labelled(output_1="", label=2))
-    assert (row.generations["output_1"], row.gold) == ([""], {"better": "output_2"})
 
 
 def test_every_bad_record_is_listed_with_its_line() -> None:
@@ -225,61 +220,35 @@ def test_a_bad_record_of_an_array_is_named_by_the_line_on_which_it_starts() -> N
     assert reasons(data) == [(8, refusal("not_one_of", field="label", words="1 or 2, the better output", value="0"))]
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        pytest.param(b"[]", [], id="empty"),
-        pytest.param(
-            b'[{"a": 1}', [(1, refusal("not_json_at", error="Expecting ',' delimiter", column=10))], id="cut-off"
-        ),
-        pytest.param(
-            b'[{"a": 1},\n]', [(2, refusal("not_json_at", error="Expecting value", column=1))], id="comma-at-the-end"
-        ),
-        pytest.param(
-            b'[{"a": 1}]\nx', [(2, refusal("not_json_at", error="Extra data", column=1))], id="something-behind"
-        ),
-        pytest.param(
-            b'[{"a": 1, "a": 2},\n3]',
-            [
-                (1, refusal("not_json", error="the key 'a' is there more than once")),
-                (2, refusal("not_object_of_array")),
-            ],
-            id="reads-on-behind-a-bad-object",
-        ),
-        pytest.param(
-            b'[{"a": 1}, 3, {"a": Infinity}]\n',
-            [
-                (2, refusal("not_object_of_array")),
-                (3, refusal("not_json", error="Infinity is not a number of JSON")),
-            ],
-            id="by-object-where-all-stand-on-one-line",
-        ),
-        pytest.param(b"[\n\xff]", [(2, refusal("not_utf8", byte=1))], id="not-utf-8"),
-        pytest.param(
-            b"[" * 99_999, [(1, refusal("not_json_at", error="nested more than 100 levels deep", column=2))], id="deep"
-        ),
-    ],
-)
-def test_arrays_are_read_with_every_mistake_named(data: bytes, expected: list[tuple[int, str]]) -> None:
-    records, bad = lines.read_json(data)
-    deque(records, maxlen=0)
-    assert [(line.number, line.reason) for line in bad] == expected
+ARRAYS: list[tuple[bytes, list[tuple[int, Reason]]]] = [
+    (b"[]", []),
+    (b'[{"a": 1}', [(1, refusal("not_json_at", error="Expecting ',' delimiter", column=10))]),
+    (b'[{"a": 1},\n]', [(2, refusal("not_json_at", error="Expecting value", column=1))]),
+    (b'[{"a": 1}]\nx', [(2, refusal("not_json_at", error="Extra data", column=1))]),
+    (
+        b'[{"a": 1, "a": 2},\n3]',
+        [(1, refusal("not_json", error="the key 'a' is there more than once")), (2, refusal("not_object_of_array"))],
+    ),
+    (  # named by its object, where all stand on one line
+        b'[{"a": 1}, 3, {"a": Infinity}]\n',
+        [(2, refusal("not_object_of_array")), (3, refusal("not_json", error="Infinity is not a number of JSON"))],
+    ),
+    (b"[\n\xff]", [(2, refusal("not_utf8", byte=1))]),
+    (b"[" * 99_999, [(1, refusal("not_json_at", error="nested more than 100 levels deep", column=2))]),
+]
 
 
-@pytest.mark.parametrize(
-    ("record", "form"),
-    [
-        pytest.param(labelled(), LABELLED, id="labelled"),
-        pytest.param(preference(), PREFERENCES, id="preferences"),
-        pytest.param({"instance_id": "a", "source": "b", "generations": {}}, None, id="study-file"),
-    ],
-)
-def test_the_form_is_told_by_the_fields(record: dict[str, Any], form: str | None) -> None:
-    assert detect_form(json_lines([record])) == form
-    assert detect_form(json.dumps([record]).encode()) == form
+def test_arrays_are_read_with_every_mistake_named() -> None:
+    for data, expected in ARRAYS:
+        records, bad = lines.read_json(data)
+        deque(records, maxlen=0)
+        assert [(line.number, line.reason) for line in bad] == expected, data[:40]
 
 
-def test_no_record_is_of_no_form_and_no_instances() -> None:
+def test_the_form_is_told_by_the_fields() -> None:
+    study_file = {"instance_id": "a", "source": "b", "generations": {}}
+    for record, form in ((labelled(), LABELLED), (preference(), PREFERENCES), (study_file, None)):
+        assert detect_form(json_lines([record])) == detect_form(json.dumps([record]).encode()) == form
     assert detect_form(b"") is None
     assert reasons(b"\n") == [(1, refusal("no_rows", what="instance"))]
 
@@ -311,28 +280,11 @@ def test_the_command_knows_the_forms_apart(tmp_path: Any, capsys: pytest.Capture
         ("Adversarial_Manual-0", "Adversarial_Manual", {"tags": ["adversarial"]}),
         ("helpful-0", "helpful", {"tags": ["chat"]}),
     ]
-    with pytest.raises(CommandError, match="chosen is missing"):
-        call_command("import_study", str(tmp_path / "Adversarial_Manual.json"), "--study", "s", "--form", "preferences")
-
-
-@pytest.mark.django_db
-def test_tags_of_a_study_file_are_refused(tmp_path: Any) -> None:
     (tmp_path / "f.jsonl").write_bytes(json_lines([{"instance_id": "a", "source": "b", "generations": {}}]))
     with pytest.raises(CommandError, match="--tag and --side-seed"):
         call_command("import_study", str(tmp_path / "f.jsonl"), "--study", "s", "--tag", "x")
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(("kind", "record"), [("labelled", labelled()), ("preferences", preference())])
-def test_the_upload_page_takes_them(client: Any, tmp_path: Any, kind: str, record: dict[str, Any]) -> None:
-    study = make_study(instances=0)
-    client.force_login(make_user("ann", "researcher"))
-    path = tmp_path / "Natural.json"
-    path.write_text(json.dumps([record]))
-    with path.open("rb") as file:
-        answer = client.post(reverse("annotation:upload", args=[study.slug]), {"kind": kind, "file": file})
-    assert answer.status_code == 302
-    assert Instance.objects.get().metadata == {"tags": ["natural"]}
+    with pytest.raises(CommandError, match="chosen is missing"):
+        call_command("import_study", str(tmp_path / "Adversarial_Manual.json"), "--study", "s", "--form", "preferences")
 
 
 @pytest.mark.parametrize("wrap", ["[%s]", "%s"], ids=["array", "lines"])

@@ -87,12 +87,7 @@ def peak(read: Read, data: bytes, name: str) -> float:
 @pytest.mark.weekly
 @pytest.mark.parametrize(
     ("kind", "file"),
-    [
-        pytest.param(kind, file, marks=[] if kind in ("study", "judgments") else pytest.mark.weekly)
-        for kind in READERS
-        for file in FILES
-        if (kind, file) != ("mturk", "an array of empty objects")
-    ],
+    [(kind, file) for kind in READERS for file in FILES if (kind, file) != ("mturk", "an array of empty objects")],
 )
 def test_a_file_that_is_refused_takes_little_more_than_its_own_size(kind: str, file: str) -> None:
     name = "f.csv" if kind == "mturk" or file == "rows of one cell" else "f.jsonl"
@@ -100,14 +95,11 @@ def test_a_file_that_is_refused_takes_little_more_than_its_own_size(kind: str, f
     assert peak(READERS[kind], files[file], name) < 3
 
 
-@pytest.mark.parametrize(
-    "kind", ["judgments", *(pytest.param(kind, marks=pytest.mark.weekly) for kind in ("labelled", "preferences"))]
-)
-def test_of_one_object_only_so_much_is_built_as_a_line_may_hold(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_one_object_only_so_much_is_built_as_a_line_may_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (json_values, lines):
         assert module.MAX_LINE_BYTES == 4 * MB
         monkeypatch.setattr(module, "MAX_LINE_BYTES", MB // 4)
-    assert peak(READERS[kind], ONE_OBJECT, "f.json") < 15  # three bytes make a dictionary of 64, at first
+    assert peak(READERS["judgments"], ONE_OBJECT, "f.json") < 15  # three bytes make a dictionary of 64, at first
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -15,11 +14,10 @@ from annotation.core.files.mapping import parse_mapping
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
 from annotation.importing.formats.ratings_file import parse_ratings
-from annotation.importing.forms import UploadForm, how_to_import
+from annotation.importing.forms import UploadForm
 from annotation.importing.rating_files import import_ratings
 from annotation.models import Rating, Study
 from judging.importing.judgments import parse_judgments
-from reporting.uploads.jobs import take_in
 from tests.factories import json_lines, make_study, parse_study_file, study_line
 
 RECORD = {"idx": 3, "prompt": [{"content": "Ask."}], "answer_a": "x", "answer_b": ["y", "z"], "url": "u"}
@@ -138,29 +136,11 @@ def test_a_refusal_names_the_columns_of_the_file() -> None:
     assert named == {("not_one_of", "vote (rating)"), ("missing", "who (rater)")}
 
 
-@pytest.mark.django_db
-@pytest.mark.slow
-def test_an_upload_is_read_by_the_mapping_of_its_form() -> None:
-    study = make_study()
-    file = SimpleUploadedFile("f.json", json.dumps([RECORD]).encode())
-    form = UploadForm({"kind": "study", "mapping": "\n".join(MAPPING)}, {"file": file})
-    assert form.is_valid()
-
-    upload = take_in(study=study, files=form.cleaned_data["file"], **how_to_import(form))
-
-    assert upload.status == "done", upload.message
-    assert study.instances.filter(instance_id="3", source="Ask.").exists()
-
-
-@pytest.mark.parametrize(
-    ("fields", "wrong"),
-    [
-        ({"kind": "study", "mapping": "source=prompt\n\ninstance_id=id"}, set()),
-        ({"kind": "study", "mapping": "source"}, {"mapping"}),
-        ({"kind": "tables", "mapping": "source=prompt"}, {"mapping"}),
-    ],
-)
-def test_the_form_checks_a_mapping(fields: dict[str, Any], wrong: set[str]) -> None:
-    form = UploadForm(fields, {"file": SimpleUploadedFile("f.json", b"[]")})
-
-    assert set(form.errors) == wrong
+def test_the_form_checks_a_mapping() -> None:
+    for kind, mapping, wrong in (
+        ("study", "source=prompt\n\ninstance_id=id", set()),
+        ("study", "source", {"mapping"}),
+        ("tables", "source=prompt", {"mapping"}),
+    ):
+        form = UploadForm({"kind": kind, "mapping": mapping}, {"file": SimpleUploadedFile("f.json", b"[]")})
+        assert set(form.errors) == wrong, mapping

@@ -107,32 +107,18 @@ def test_systems_that_differ_by_case_or_blanks_are_refused_in_one_list() -> None
         study_line(instance_id="a", dataset="News", generations={"gpt-4": ["x"], "new": ["y"]}),
         study_line(instance_id="b", dataset="news", generations={"gpt -4": ["x"], "third": ["y"]}),
     ]
+    within_one = study_line(generations={"gpt-4": ["x"], " gpt-4 ": ["y"], "GPT-4": ["z"]})
 
-    with pytest.raises(BadFile) as error:
-        import_study(data=json_lines(lines[:1]), name="f.jsonl", slug="study")
-    assert [line.partition(" differs")[0] for line in reasons(error)] == [
-        "line 1: system 'gpt-4'",
-        "line 1: data set 'News'",
-    ]
-    with pytest.raises(BadFile) as error:
-        import_study(data=json_lines(lines), name="f.jsonl", slug="another")
-    assert [line.partition(" differs")[0] for line in reasons(error)] == [
-        "line 2: system 'gpt -4'",
-        "line 2: data set 'news'",
-    ]
+    for slug, records, problems in (
+        ("study", lines[:1], ["line 1: system 'gpt-4'", "line 1: data set 'News'"]),
+        ("another", lines, ["line 2: system 'gpt -4'", "line 2: data set 'news'"]),
+        ("another", [within_one], ["line 1: system ' gpt-4 '", "line 1: system 'GPT-4'"]),
+    ):
+        with pytest.raises(BadFile) as error:
+            import_study(data=json_lines(records), name="f.jsonl", slug=slug)
+        assert [line.partition(" differs")[0] for line in reasons(error)] == problems
     assert System.objects.count() == 2
     assert not Study.objects.filter(slug="another").exists()
-
-
-@pytest.mark.django_db
-def test_one_instance_has_no_two_systems_that_look_alike() -> None:
-    line = study_line(generations={"gpt-4": ["x"], " gpt-4 ": ["y"], "GPT-4": ["z"]})
-    with pytest.raises(BadFile) as error:
-        import_study(data=json_lines([line]), name="f.jsonl", slug="study")
-    assert [line.partition(" differs")[0] for line in reasons(error)] == [
-        "line 1: system ' gpt-4 '",
-        "line 1: system 'GPT-4'",
-    ]
 
 
 @pytest.mark.django_db

@@ -7,23 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.mapping import read_mapped
-from annotation.core.refusals import refusal, restored
+from annotation.core.refusals import refusal
 from annotation.importing.formats.alpacaeval import parse_outputs, read_annotation
 from annotation.importing.formats.arena import read_battle
 from annotation.importing.formats.comparisons import read_comparisons
-from annotation.importing.formats.public_forms import AUTO, recognised
-from annotation.models import Instance, Rating, Study
+from annotation.importing.formats.public_forms import recognised
+from annotation.importing.formats.study_file import InstanceRow
+from annotation.models import Rating, Study
 from judging.importing.judgments import parse_judgments
 from judging.models import Judgment
-from reporting.uploads.jobs import take_in
-from tests.factories import json_lines, make_study, parse_study_file
+from tests.factories import json_lines, parse_study_file
 
 PEOPLE = {"annotator1": 1, "annotator2": 2, "annotator3": 0}
 PANDALM = {
@@ -101,33 +100,30 @@ INSTANCES: list[tuple[str, list[dict[str, Any]], list[tuple[Any, ...]]]] = [
 
 @pytest.mark.parametrize(("name", "records", "rows"), [pytest.param(*case, id=case[0]) for case in INSTANCES])
 def test_a_form_becomes_instances(name: str, records: list[dict[str, Any]], rows: list[tuple[Any, ...]]) -> None:
-    data = json_lines(records)
-    form = recognised(data, "f")
-    parsed = parse_study_file(data, "f", mapping=form)
+    form = recognised(json_lines(records), "f")
+    parsed = parse(records)
 
     assert (form.name, form.kind) == (name, "study")
     assert [(row.dataset, row.source, row.generations, row.gold) for row in parsed] == rows
     assert [list(row.generations) for row in parsed] == [list(row[2]) for row in rows]  # A first
 
 
+def parse(records: list[dict[str, Any]]) -> list[InstanceRow]:
+    data = json_lines(records)
+    return parse_study_file(data, "f", mapping=recognised(data, "f"))
+
+
 def test_instances_of_the_same_texts_are_numbered_and_named_alike_each_time() -> None:
     records = [{"prompt": "Ask.", "response_0": "x", "response_1": "y", "better_response_id": n} for n in (0, 1)]
-    ids = [
-        row.instance_id
-        for row in parse_study_file(json_lines(records), "f", mapping=recognised(json_lines(records), "f"))
-    ]
+    first, second = (row.instance_id for row in parse(records))
 
-    assert ids[1] == f"{ids[0]}-2"
-    assert [
-        row.instance_id
-        for row in parse_study_file(json_lines(records[:1]), "f", mapping=recognised(json_lines(records), "f"))
-    ] == ids[:1]
+    assert second == f"{first}-2"
+    assert [row.instance_id for row in parse(records[:1])] == [first]
 
 
 def test_rewardbenchs_pair_of_one_model_does_not_tell_which_is_better() -> None:
     record = {"prompt": "Ask.", "rejected": "y", "chosen_model": "m", "rejected_model": "m"}
-    records = [{**record, "chosen": str(number)} for number in range(40)]
-    rows = parse_study_file(json_lines(records), "f", mapping=recognised(json_lines(records), "f"))
+    rows = parse([{**record, "chosen": str(number)} for number in range(40)])
 
     assert {row.gold["better"] for row in rows if row.gold} == {"output_1", "output_2"}
 
@@ -289,22 +285,8 @@ def test_the_command_imports_pandalms_test_set_and_its_judges(tmp_path: Path) ->
         (tmp_path / name).write_text(json.dumps(records))
         call_command("import_file", str(tmp_path / name), "--study", "panda")
 
-    assert list(Rating.objects.order_by("pk").values_list("verdict", "display__a_is_left")) == [
-        (-1, None),
-        (1, None),
-        (0, None),
-    ]
+    ratings = Rating.objects.order_by("pk").values_list("verdict", "display__a_is_left")
+    assert list(ratings) == [(-1, None), (1, None), (0, None)]
     assert Judgment.objects.get().rationale == "Short."
     study = Study.objects.get(slug="panda")
     assert [record.options.get("form") for record in study.imports.order_by("pk")] == ["pandalm", "pandalm-7b"]
-
-
-@pytest.mark.django_db
-def test_an_upload_is_recognised() -> None:
-    study = make_study("s", instances=0)
-    files = [SimpleUploadedFile("q.jsonl", json_lines([QUESTION])), SimpleUploadedFile("a.jsonl", json_lines(ANSWERS))]
-    options = {"dataset": "", "system_1": "", "system_2": ""}
-    upload = take_in(study=study, kind=AUTO, files=files, options=options)
-
-    assert (upload.status, [restored(**line) for line in upload.bad_lines]) == ("done", [])
-    assert list(Instance.objects.filter(study=study).values_list("instance_id", flat=True)) == ["81", "81-turn-2"]

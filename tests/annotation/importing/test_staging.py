@@ -149,40 +149,19 @@ def votes(prompts: Sequence[int] = (0, 1, 2), workers: str = "vw", right: str = 
     )
 
 
-def elsewhere(kind: str, rows: Sequence[dict[str, Any]], **options: Any) -> Callable[[], object]:
-    data, options = json.dumps(rows).encode(), {"dataset": "arena", **options}
-    return lambda: import_elsewhere(kind=kind, data=data, name="b.json", slug="votes", options=options)
-
-
 def battles(
     questions: Sequence[int] = (1,), judges: Sequence[Any] = ("ann", "bob", ["gpt-4", "v1"]), b: str = "y"
 ) -> Any:
     def talk(text: str, question: int) -> list[dict[str, str]]:
         return [{"role": "user", "content": f"hello {question}"}, {"role": "assistant", "content": text}]
 
-    return elsewhere("battles", [
+    data = json.dumps([
         {"question_id": question, "model_a": "x", "model_b": b, "winner": "model_a", "judge": judge,
          "conversation_a": talk("hi", question), "conversation_b": talk(f"ho {b}", question)}
         for question in questions for judge in judges
-    ])  # fmt: skip
-
-
-def tasks(prompts: Sequence[int], raters: Sequence[int], right: str = "right") -> Any:
-    side = {"type": "pairwise", "value": {"selected": "left"}}
-    return elsewhere("label-studio", [
-        {"id": prompt, "data": {"prompt": f"p{prompt}", "left": "l", "right": right, "right_system": right},
-         "annotations": [{"completed_by": rater, "result": [side]} for rater in raters],
-         "predictions": [{"model_version": "m", "result": [side]}]}
-        for prompt in prompts
-    ])  # fmt: skip
-
-
-def annotations(instructions: Sequence[int], annotators: str, second: str = "y") -> Any:
-    return elsewhere("alpacaeval", [
-        {"instruction": f"i{n}", "output_1": "one", "generator_1": "x", "output_2": second, "generator_2": second,
-         "annotator": annotator, "preference": 1.0}
-        for n in instructions for annotator in annotators
-    ], people=False)  # fmt: skip
+    ]).encode()  # fmt: skip
+    options = {"dataset": "arena"}
+    return lambda: import_elsewhere(kind="battles", data=data, name="b.json", slug="votes", options=options)
 
 
 def mturk(*rows: tuple[str, str]) -> Callable[[], object]:
@@ -229,8 +208,6 @@ WAYS: dict[str, list[Callable[[], object]]] = {
     "votes on known and new prompts and systems": [votes(), votes((2, 3), "wu"), votes((1, 4), "u", "z")],
     "battles": [battles()],
     "battles on known and new questions and systems": [battles(), battles((1, 2), ("cem", "judge:new"), "z")],
-    "tasks of Label Studio": [tasks((1, 2), (7, 8)), tasks((2, 3), (8, 9)), tasks((2,), (9,), "third")],
-    "annotations of AlpacaEval": [annotations((1, 2), "jk"), annotations((2, 3), "kl"), annotations((1,), "j", "z")],
     "later results of MTurk": [mturk(("W1", "x")), mturk(("W1", "x"), ("W2", "x"), ("W1", "z"))],
     "comparison tables": [tables("t1", "t2", "t3"), tables("t3", "t4")],
 }
@@ -270,13 +247,7 @@ def in_chunks(monkeypatch: pytest.MonkeyPatch, rows: int = 1) -> None:
         monkeypatch.setattr(module, "CHUNK", rows)
 
 
-# Read by other formats, and staged as battles are.
-AS_BATTLES = ("tasks of Label Studio", "annotations of AlpacaEval")
-
-
-@pytest.mark.parametrize(
-    "way", [pytest.param(way, marks=pytest.mark.weekly if way in AS_BATTLES else ()) for way in WAYS]
-)
+@pytest.mark.parametrize("way", WAYS)
 def test_staged_rows_end_up_as_those_stored_in_one_transaction(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with undone_at_the_end():
         whole = run(WAYS[way])
@@ -464,25 +435,21 @@ def test_rows_contradict_each_other_however_many_are_stored_together(
     with pytest.raises(BadFile) as error:
         ratings(
             *(first, unknown, rating("cem")),
-            *(
-                rating("ann"),
-                rating("ann", stage="revised", shown_first="b"),
-                rating("ann", question="fluency", hit="x"),
-            ),
-            *(rating("bob", 2, question="fluency"), rating("CEM"), rating("bob", 2, shown_first="b")),
+            *(rating("ann"), rating("ann", stage="revised", shown_first="b"), rating("dan", rating="?")),
+            *(rating("ann", question="fluency", hit="x"), rating("bob", 2, question="fluency")),
+            *(rating("CEM"), rating("bob", 2, shown_first="b")),
         )()
     assert [(line.number, line.reason.code, line.reason.values.get("line")) for line in error.value.lines] == [
         (5, "pair_rated_before", 2),
         (6, "other_text_first", 2),
-        (7, "on_another_hit", 2),
-        (8, "question_rated_before", 3),
-        (9, "lookalike", None),
+        (7, "not_one_of", None),
+        (8, "on_another_hit", 2),
+        (9, "question_rated_before", 3),
+        (10, "lookalike", None),
     ]
     ratings(first, unknown, rating("bob", 2, shown_first="b"), rating("bob", 2, 1))()
-    assert [*Display.objects.filter(assignment__annotator__code="bob").values_list("a_is_left", flat=True)] == [
-        False,
-        False,
-    ]
+    of_bob = Display.objects.filter(assignment__annotator__code="bob")
+    assert [*of_bob.values_list("a_is_left", flat=True)] == [False, False]
     assert [*Batch.objects.values_list("pairs_per_hit", "raters_per_hit")] == [(2, 1)]
 
 
@@ -532,29 +499,6 @@ def test_how_many_rows_are_stored_together_changes_nothing(
     together = outcome(10_000)
     for size in (1, 2, 7):
         assert outcome(size) == together
-
-
-def test_a_bad_line_does_not_hide_what_later_rows_contradict(apart: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_study()
-    in_chunks(monkeypatch, 2)
-    with pytest.raises(BadFile) as error:
-        ratings(
-            *(
-                rating("ann"),
-                rating("ann", rating="?"),
-                rating("bob", hit="x"),
-                rating("ann"),
-                rating("cem", 2, hit="x"),
-            ),
-            *(rating("bob", 1, 1, hit="x", excluded="true"), rating("dan", batch="b"), rating("dan", batch="b")),
-        )()
-    assert [(line.number, line.reason.code) for line in error.value.lines] == [
-        (3, "not_one_of"),
-        (5, "pair_rated_before"),
-        (6, "hit_of_several"),
-        (7, "excluded_differs"),
-        (9, "pair_rated_before"),
-    ]
 
 
 def test_a_failure_before_the_end_leaves_nothing(apart: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -650,10 +594,9 @@ def begun(slug: str) -> Study:
     study = Study._base_manager.filter(slug=slug).first()
     with ExitStack() as stack:
         target = staging._begin(stack, slug, 5, {})
-    read = target
     if study is not None:
         parsed, _ = parse_ratings(csv_file([rating("ann", 1, 1), rating("dan", 2)]), "f.csv")
-        stage_ratings(target=read, rows=RatingPlaces(study).resolve(parsed, []), name="f.csv")
+        stage_ratings(target=target, rows=RatingPlaces(study).resolve(parsed, []), name="f.csv")
     return target.staged
 
 

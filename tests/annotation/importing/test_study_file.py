@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -36,17 +37,7 @@ def test_a_whole_line_is_read_field_by_field() -> None:
         metadata={"any": ["thing", None, 1.5]},
     )
 
-    assert parse(json.dumps(line)) == [
-        InstanceRow(
-            number=1,
-            instance_id="i1",
-            dataset="news",
-            source="Source.",
-            generations={"alpha": ["one", "two"], "beta": ["three"]},
-            gold={"better": "beta"},
-            metadata={"any": ["thing", None, 1.5]},
-        )
-    ]
+    assert parse(json.dumps(line)) == [InstanceRow(number=1, **line)]
 
 
 def test_unknown_fields_are_kept_under_metadata() -> None:
@@ -149,10 +140,7 @@ def test_matchups_that_name_no_two_systems_of_the_line_are_refused(matchups: obj
 def test_a_bad_line_is_listed_with_its_number_and_reason(line: object, reason: Reason) -> None:
     text = line if isinstance(line, str) else json.dumps(line)
 
-    (problem,) = reasons(b"\n".join([GOOD.encode(), text.encode()]))
-
-    assert problem[0] == 2
-    assert problem[1] == reason
+    assert reasons(b"\n".join([GOOD.encode(), text.encode()])) == [(2, reason)]
 
 
 def test_every_bad_line_is_listed_in_the_order_of_the_file() -> None:
@@ -169,10 +157,7 @@ def test_an_over_long_line_is_named_and_not_read(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 200)
     data = json_lines([study_line("a"), study_line("b", source="x" * 300), study_line("c")])
 
-    ((number, reason),) = reasons(data)
-
-    assert number == 2
-    assert reason == refusal("line_too_long", number=386, most=200)
+    assert reasons(data) == [(2, refusal("line_too_long", number=386, most=200))]
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"\xef\xbb\xbf"], ids=["empty", "blank", "mark only"])
@@ -203,12 +188,7 @@ def test_a_wide_csv_says_the_same_as_json_lines(end: str, mark: bytes) -> None:
     (from_csv,) = parse_study_file(data, "Study.CSV")
     (from_json,) = parse(json.dumps(same))
 
-    assert (from_csv.instance_id, from_csv.dataset, from_csv.source, from_csv.generations) == (
-        from_json.instance_id,
-        from_json.dataset,
-        from_json.source,
-        from_json.generations,
-    )
+    assert replace(from_csv, number=from_json.number) == from_json
 
 
 def test_columns_are_ordered_by_their_number_not_by_their_place() -> None:
@@ -274,16 +254,12 @@ def test_csv_lines_are_counted_as_an_editor_does_after_quoted_line_ends() -> Non
     ],
 )  # fmt: skip
 def test_a_bad_csv_names_the_line(data: bytes, number: int, reason: Reason) -> None:
-    found = reasons(data, "f.csv")
-
-    assert [line for line, _ in found] == [number]
-    assert found[0][1] == reason
+    assert reasons(data, "f.csv") == [(number, reason)]
 
 
 def test_mturk_results_are_called_by_their_name() -> None:
-    with pytest.raises(BadFile, match="MTurk batch results") as caught:
+    with pytest.raises(BadFile, match=r"line 1: .*MTurk batch results"):
         parse_study_file(b"WorkerId,Input.id1,Answer.pref1\n1,1,1\n", "f.csv")
-    assert [line.number for line in caught.value.lines][:1] == [1]
 
 
 @pytest.mark.parametrize(
@@ -309,15 +285,3 @@ def test_an_empty_source_is_taken_where_there_are_texts() -> None:
     assert row.source == ""
     with pytest.raises(BadFile):
         parse_study_file(json_lines([{"instance_id": "a", "source": ""}]), "f.jsonl", sources_only=True)
-
-
-def test_fields_that_no_record_has_are_named_once() -> None:
-    record = {"idx": 1, "instruction": "i", "response1": "x", "response2": "y", "source": None}
-    found = reasons(json_lines([record] * 3))
-
-    assert [number for number, _ in found] == [1, 1, 2, 3]
-    fields = "idx, instruction, response1, response2, source"
-    assert found[0][1] == refusal(
-        "in_no_record", field="instance_id, generations", records=3, fields=fields, what="study files"
-    )
-    assert {reason for _, reason in found[1:]} == {refusal("not_text", field="source", kind="null")}

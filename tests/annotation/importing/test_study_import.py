@@ -36,10 +36,8 @@ def test_a_file_becomes_instances_matchups_and_pairs_in_the_order_of_the_file() 
     )
 
     assert stored.counts == {"added": 2, "extended": 0, "unchanged": 0}
-    assert list(study.instances.values_list("instance_id", "dataset", "position")) == [
-        ("b", "given", 0),
-        ("a", "own", 1),
-    ]
+    instances = study.instances.values_list("instance_id", "dataset", "position")
+    assert list(instances) == [("b", "given", 0), ("a", "own", 1)]
     assert list(study.systems.values_list("name", flat=True)) == ["zeta", "alpha"]  # first seen is A
     pairs = Pair.objects.order_by("matchup__instance__position", "index")
     assert list(pairs.values_list("index", "generation_a__text", "generation_b__text")) == [
@@ -147,17 +145,8 @@ def test_a_line_that_contradicts_what_is_stored_is_refused_with_all_the_rest(
     with pytest.raises(BadFile) as caught:
         load(study_line("new"), study_line("a", **change))
 
-    assert [str(line) for line in caught.value.lines] == [
-        f"line 2: instance 'a' is in the study already with other {named}"
-    ]
+    assert [(line.number, str(line).partition("with other ")[2]) for line in caught.value.lines] == [(2, named)]
     assert everything() == before
-
-
-def test_nothing_of_a_bad_file_is_stored_not_even_the_study() -> None:
-    with pytest.raises(BadFile):
-        load(study_line("a"), {"instance_id": "b"})
-
-    assert everything() == [0] * 7
 
 
 def test_an_existing_study_keeps_its_settings() -> None:

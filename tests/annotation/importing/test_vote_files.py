@@ -52,30 +52,23 @@ def test_a_winner_is_stored_in_study_order_whatever_side_it_was_on() -> None:
     assert study.instances.get().instance_id == "prompt-8"
     assert study.instances.get().source == "Prompt."
     found = Rating.objects.order_by("display__assignment__annotator__code")
-    assert list(found.values_list("verdict", "display__a_is_left")) == [
-        (-1, True),
-        (0, True),
-        (1, True),
-        (1, False),
-        (-1, False),
-    ]
+    verdicts = [(-1, True), (0, True), (1, True), (1, False), (-1, False)]
+    assert list(found.values_list("verdict", "display__a_is_left")) == verdicts
     pair = Matchup.objects.get().pairs.get()
     assert (pair.generation_a.text, pair.generation_b.text) == ("by alpha", "by beta")
     assert Batch.objects.get().name == "prompts: alpha / beta"
 
 
-def test_an_empty_text_was_shown_and_voted_on_all_the_same() -> None:
-    load([vote()], [text(result_y="")])
+def test_the_same_files_again_change_nothing_and_further_votes_are_added() -> None:
+    texts = [text(result_y="")]
+    load([vote()], texts)
+    assert Generation.objects.get(system__name="beta").text == ""  # shown and voted on all the same
 
-    assert Generation.objects.get(system__name="beta").text == ""
-
-
-def test_the_same_files_again_change_nothing() -> None:
-    load([vote()], [text()])
-
-    study, stored, ratings = load([vote()], [text()])
+    study, stored, ratings = load([vote()], texts)
 
     assert (stored.added, ratings.added, ratings.unchanged, study.imports.count()) == (0, 0, 1, 1)
+    load([vote(worker="another")], texts)
+    assert (Rating.objects.count(), Batch.objects.count()) == (2, 1)
 
 
 def test_systems_that_are_there_may_meet_in_a_later_file() -> None:
@@ -123,9 +116,8 @@ def test_a_field_that_every_vote_lacks_is_named_once() -> None:
     votes = [{name: value for name, value in vote().items() if name != "worker"}] * 3
     with pytest.raises(BadFile) as caught:
         load(votes, [text()])
-    assert [(line.number, line.reason.code, line.reason.values["field"]) for line in caught.value.lines] == [
-        (1, "in_no_record", "worker")
-    ]
+    [line] = caught.value.lines
+    assert (line.number, line.reason.code, line.reason.values["field"]) == (1, "in_no_record", "worker")
 
 
 def test_votes_in_json_may_not_smuggle_in_what_no_database_takes() -> None:
@@ -165,14 +157,6 @@ def test_texts_that_disagree_on_one_prompt_are_refused() -> None:
 def test_a_worker_votes_once_on_a_pair() -> None:
     assert refused([vote(), vote(winner="right")], [text()])[1] == ["line 3: rater w rated this pair on line 2 already"]
     assert Study.objects.count() == 0
-
-
-def test_votes_join_a_study_that_has_the_texts_already() -> None:
-    load([vote()], [text()])
-    load([vote(worker="another")], [text()])
-
-    assert Rating.objects.count() == 2
-    assert Batch.objects.count() == 1
 
 
 def test_texts_that_contradict_the_study_are_refused() -> None:
