@@ -76,7 +76,6 @@ def test_endpoint_that_takes_no_seed_is_asked_without(standin: StandInProcess) -
 @pytest.mark.parametrize(
     ("rejects", "length"),
     [
-        pytest.param(["seed"], "max_tokens", id="seed"),
         pytest.param(["temperature", "max_tokens"], "max_completion_tokens", id="as reasoning models do"),
         pytest.param(["max_tokens", "max_completion_tokens"], "", id="no limit"),
     ],

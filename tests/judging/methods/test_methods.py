@@ -273,12 +273,6 @@ def test_likelier_letter_is_preferred(
     assert played.outcome.p_second == pytest.approx(p_second)
 
 
-@pytest.mark.parametrize("answer", [Reply("A"), token_reply("The", The=0.9, That=0.1)], ids=["none", "neither"])
-def test_token_preference_without_either_letter_is_unparsed(answer: Reply) -> None:
-    with pytest.raises(UnparsedVerdict):
-        play("token-preference", [answer])
-
-
 def test_pairwise_judge_gives_the_probability_of_its_verdict_on_request() -> None:
     reply = token_reply("A", A=0.6, B=0.3)
     [call] = play("pairwise", [reply]).calls

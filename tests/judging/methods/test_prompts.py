@@ -22,7 +22,6 @@ from judging.methods import (
     Setting,
     find_method,
     method_names,
-    prompts,
 )
 from judging.methods.prompted import check_wording
 from judging.methods.prompts import FOLDER, fence_for, load_prompt, make_prompt
@@ -177,26 +176,6 @@ def test_every_prompt_file_is_used() -> None:
                     setting = Setting(options=options, texts_first=texts_first)
                     used |= set(find_method(name).prompt_version(task, setting).split("+"))
     assert {file.name.removesuffix(".txt") for file in FILES} == used - {"", "free.v1", "criterion.v1"}
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        pytest.param("$fence $source $first", r"lacks \$second", id="a text is missing"),
-        pytest.param("$fence $source $first $second $answer", r"may only hold .*, not \$answer", id="nothing fills it"),
-        pytest.param("$fence $source $first $second 5$", "may only hold", id="a bare dollar sign"),
-    ],
-)
-def test_prompt_with_wrong_placeholders_is_refused(text: str, reason: str) -> None:
-    with pytest.raises(BadSettings, match=reason):
-        make_prompt("wrong.v1", text, required=prompts.PAIR)
-    with pytest.raises(BadSettings, match=reason):
-        check_wording(text, "verdict-line")
-
-
-def test_placeholder_of_another_kind_of_prompt_is_refused_in_an_own_wording() -> None:
-    with pytest.raises(BadSettings, match=r"nothing fills \$notes, \$text"):
-        check_wording(f"{WORDING} $text $notes", "verdict-line")
 
 
 def test_wording_with_its_own_criterion_can_not_be_negated() -> None:

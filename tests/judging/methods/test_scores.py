@@ -1,6 +1,7 @@
 """Reading scores, probabilities, and texts that a later question shows."""
 
 import math
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -55,10 +56,7 @@ from judging.methods.parsing.scores import read_critique, read_score, read_text,
     ],
 )
 def test_score_is_read_or_left(completion: str, score: str | None) -> None:
-    if score is None:
-        with pytest.raises(UnparsedVerdict):
-            read_score(completion)
-    else:
+    with pytest.raises(UnparsedVerdict) if score is None else nullcontext():
         assert read_score(completion).letter == score
 
 

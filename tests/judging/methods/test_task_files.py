@@ -21,12 +21,6 @@ def test_public_tasks_are_there_and_have_a_file_each() -> None:
     assert sorted(FILES.values()) == sorted(file.name for file in (FOLDER / "tasks").iterdir())
 
 
-@pytest.mark.parametrize(("name", "file"), FILES.items())
-def test_file_is_named_after_task_and_version(name: str, file: str) -> None:
-    assert re.fullmatch(rf"{name}\.v\d+\.toml", file)
-    assert find_task(name).version == file.removesuffix(".toml")
-
-
 def test_every_kind_of_study_has_a_task() -> None:
     assert {kind: task_of(kind) for kind in TaskKind.values} == {kind: kind for kind in TaskKind.values}
     assert task_of("poetry") == "free"

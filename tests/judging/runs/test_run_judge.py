@@ -13,7 +13,7 @@ from annotation.core.tasks import progress
 from annotation.core.tasks.stopping import StopFlag
 from judging.jobs.progress import Progress
 from judging.management.asking import stopping_on_signals
-from judging.management.meter import Meter, duration, line_of
+from judging.management.meter import Meter, duration
 from judging.models import JudgeRun
 from tests.fakes import Reply, StandIn
 from tests.judging.builders import make_endpoint, make_judge, make_study
@@ -27,14 +27,6 @@ class Terminal(io.StringIO):
 
     def write(self, text: str, ending: str = "\n") -> int:
         return super().write(text + ending)
-
-
-def test_line_does_not_guess_a_cost_or_a_time_that_is_unknown() -> None:
-    line = line_of(Progress(total=10, done=0, calls=1, cost=None), 0.0)
-    assert "cost unknown" in line
-    assert "left" not in line
-    assert "a second" not in line
-    assert "cost" not in line_of(Progress(total=10, done=10), 3.0)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
