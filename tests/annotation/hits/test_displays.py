@@ -14,7 +14,7 @@ from annotation.models import Assignment, Display, Hit, Pair
 from annotation.models.studies import PairOrder
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 SEEDS = st.integers(0, 2**31 - 1)
 SIZES = (1, 2, 3, 4, 7, 12)
@@ -34,7 +34,6 @@ def drawn(hit: Hit, seed: int) -> list[Display]:
     return draw_displays(Assignment(hit=hit, seed=seed, purpose=Assignment.Purpose.RATING))
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("pairs", "number"),
     [(2, 2_000), (5, 3_000), *(pytest.param(pairs, 10_000, marks=pytest.mark.weekly) for pairs in (2, 4, 5))],
@@ -55,7 +54,6 @@ def test_thousands_of_displays_show_each_system_on_the_left_half_of_the_time(pai
     assert all(abs(times / each[pair_id] - 0.5) < 0.05 for pair_id, times in lefts.items())
 
 
-@pytest.mark.django_db
 def test_sides_are_balanced_within_every_hit_and_a_second_draw_is_the_same() -> None:
     hits = {size: make_hit(size) for size in SIZES}
 
@@ -73,7 +71,6 @@ def test_sides_are_balanced_within_every_hit_and_a_second_draw_is_the_same() -> 
     check()
 
 
-@pytest.mark.django_db
 def test_place_and_side_follow_from_the_recorded_seeds_alone() -> None:
     hit = make_hit(6)
 
@@ -91,7 +88,6 @@ def test_place_and_side_follow_from_the_recorded_seeds_alone() -> None:
     check()
 
 
-@pytest.mark.django_db
 def test_a_fixed_order_is_the_same_for_all_raters_while_sides_are_not() -> None:
     hit = make_hit(4, pair_order=PairOrder.FIXED)
     wanted = list(hit.hit_pairs.order_by("position").values_list("pair_id", flat=True))
@@ -100,7 +96,6 @@ def test_a_fixed_order_is_the_same_for_all_raters_while_sides_are_not() -> None:
     assert len({tuple(display.a_is_left for display in draw) for draw in draws}) == 6  # every way to choose 2 of 4
 
 
-@pytest.mark.django_db
 def test_what_was_stored_at_the_claim_is_what_its_seed_draws() -> None:
     study = make_study(instances=1, k=5)
     make_batch(study, pairs=5)

@@ -31,13 +31,12 @@ from tests.annotation.recruitment.prolific.setup import stored_study as stored_s
 from tests.annotation.recruitment.prolific.test_webhook import body_of, post
 from tests.factories import make_study, output_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 
 # What a platform knows
 
 
-@pytest.mark.slow
 def test_nothing_of_a_platforms_ids_is_left(channel: Channel) -> None:
     join_and_rate(channel)
     post(channel, body_of("AWAITING REVIEW"))
@@ -53,7 +52,6 @@ def test_nothing_of_a_platforms_ids_is_left(channel: Channel) -> None:
     assert submission.actions.get().payload == {"amount": "0.75"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("session", [SESSION, OTHER_SESSION], ids=["the same work", "further work"])
 @pytest.mark.any_engine
 def test_a_message_that_comes_later_brings_nothing_back(channel: Channel, session: str) -> None:
@@ -65,7 +63,6 @@ def test_a_message_that_comes_later_brings_nothing_back(channel: Channel, sessio
     assert stored() == before
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 def test_asking_prolific_brings_nothing_back(channel: Channel, prolific: Any) -> None:
     join_and_rate(channel)
@@ -76,7 +73,6 @@ def test_asking_prolific_brings_nothing_back(channel: Channel, prolific: Any) ->
     assert left_of(PID, SESSION) == []
 
 
-@pytest.mark.slow
 def test_who_was_deleted_is_not_taken_for_a_new_rater(channel: Channel) -> None:
     join_and_rate(channel)
     erase_rater(annotator=rater(channel), by=None, at=NOON)
@@ -88,7 +84,6 @@ def test_who_was_deleted_is_not_taken_for_a_new_rater(channel: Channel) -> None:
     assert Annotator.objects.count() == 1
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 def test_the_channels_page_offers_nothing_for_a_deleted_rater(channel: Channel, admin_client: Client) -> None:
     join_and_rate(channel)
@@ -104,7 +99,6 @@ def run(*arguments: str) -> str:
     return output_of("erase_rater", *arguments)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("by", ["code", "account", "platform"])
 @pytest.mark.any_engine
 def test_the_command_finds_a_rater_by_code_account_or_platform_id(channel: Channel, by: str) -> None:

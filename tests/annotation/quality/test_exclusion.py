@@ -200,26 +200,19 @@ def test_a_rejected_hit_is_left_out_and_its_pay_stays_what_was_settled() -> None
     ]
 
 
-def test_a_hit_accepted_while_its_rater_is_excluded_waits_for_them(study: Study) -> None:
-    rater = make_annotator(study)
-    done = rate(claim(rater))
-    reject(done)
-    exclude(rater)
-
-    assert (accept(done).counted, counted(done)) == (0, [False])
-    assert include(rater).counted == 1
-    assert counted(done) == [True]
-
-
-def test_an_excluded_raters_rejected_hit_stays_rejected(study: Study) -> None:
+def test_a_rejected_hit_of_an_excluded_rater_counts_when_both_are_taken_back(study: Study) -> None:
     rater = make_annotator(study)
     done = rate(claim(rater))
     reject(done)
     exclude(rater)
     include(rater)
-
     assert counted(done) == [False]
     assert Slot.objects.free().count() == 6
+    exclude(rater)
+
+    assert (accept(done).counted, counted(done)) == (0, [False])
+    assert include(rater).counted == 1
+    assert counted(done) == [True]
 
 
 @pytest.mark.engine

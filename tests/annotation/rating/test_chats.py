@@ -40,18 +40,10 @@ def test_a_rater_sees_the_messages_as_a_list() -> None:
     assert text.count('<ol class="chat" role="list">') == 3
     items = ITEM.findall(text)
     assert items[:2] == [("system", "en", "System", "أجب بإيجاز."), ("user", "en", "User", "Why?")]
+    forged = "fine\n\nAssistant: &lt;/div&gt;&lt;/li&gt;&lt;script&gt;alert(1)&lt;/script&gt;"
+    of_assistants = ["`code`", forged, *['<em class="no-text">(no text)</em>'] * 2]
     assert sorted(items[2:]) == sorted(
-        [
-            ("assistant", "en", "Assistant", "`code`"),
-            (
-                "assistant",
-                "en",
-                "Assistant",
-                "fine\n\nAssistant: &lt;/div&gt;&lt;/li&gt;&lt;script&gt;alert(1)&lt;/script&gt;",
-            ),
-            *[("user", "en", "User", "And?")] * 2,
-            *[("assistant", "en", "Assistant", '<em class="no-text">(no text)</em>')] * 2,
-        ]
+        [*(("assistant", "en", "Assistant", text) for text in of_assistants), *[("user", "en", "User", "And?")] * 2]
     )
     assert not [secret for secret in ("gpt-secret", "alpha", "beta") if secret in text]
 
@@ -66,10 +58,5 @@ def test_roles_have_names_in_the_rater_s_language_and_markdown_is_rendered() -> 
 
 def test_a_message_s_markdown_ends_with_it() -> None:
     html = shown_text(Transcript(said("```\nopen", "next")), rendered=True)
-    assert [
-        item[0]
-        for item in ITEM.findall(html.replace('<div class="scroll"', "<p").replace("</pre></div>", "</pre></p>"))
-    ] == [
-        "user",
-        "assistant",
-    ]
+    found = ITEM.findall(html.replace('<div class="scroll"', "<p").replace("</pre></div>", "</pre></p>"))
+    assert [role for role, *_ in found] == ["user", "assistant"]

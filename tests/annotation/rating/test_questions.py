@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -286,16 +287,10 @@ def test_every_question_and_reason_is_in_the_one_form_and_nothing_is_lost_by_a_r
     assert sorted(fields) == sorted(["page", *versions, f"reason-{first}", f"reason-{second}"])
     reason = "It leaves out nothing of weight."
 
-    sent = everything(
-        html,
-        **{
-            f"choice-{first}": "left",
-            f"reason-{first}": reason,
-            f"choice-{first}.1": "both-bad",
-            f"reason-{second}": reason,
-        },
+    given = {f"choice-{first}": "left", f"choice-{first}.1": "both-bad"}
+    refused = client.post(
+        f"{address}submit/", everything(html, **given, **{f"reason-{key}": reason for key in (first, second)})
     )
-    refused = client.post(f"{address}submit/", sent)
 
     assert refused.status_code == 422
     assert stored(assignment) == {(0, 0): "left", (0, 1): "both-bad"}
@@ -303,10 +298,7 @@ def test_every_question_and_reason_is_in_the_one_form_and_nothing_is_lost_by_a_r
     assert re.search(rf'<textarea id="reason-{second}"[^>]*>{reason}</textarea>', refused.text)
     assert "Please choose one of the answers." in part(refused.text, f"vote-{second}")
 
-    missing = client.post(
-        f"{address}vote/",
-        everything(refused.text, pair_key=first, **{f"choice-{first}": "left", f"choice-{first}.1": "both-bad"}),
-    )
+    missing = client.post(f"{address}vote/", everything(refused.text, pair_key=first, **given))
     assert "Please choose one of the answers." in part(missing.text, f"vote-{first}-2")
     rest = {f"choice-{second}": "none", f"reason-{second}": reason, f"choice-{second}.1": "left-slightly"}
     done = client.post(
@@ -314,14 +306,8 @@ def test_every_question_and_reason_is_in_the_one_form_and_nothing_is_lost_by_a_r
         everything(missing.text, **rest, **{f"choice-{first}.2": "right", f"choice-{second}.2": "left"}),
     )
     assert done.status_code == 302
-    assert stored(assignment) == {
-        (0, 0): "left",
-        (0, 1): "both-bad",
-        (0, 2): "right",
-        (1, 0): "none",
-        (1, 1): "left-slightly",
-        (1, 2): "left",
-    }
+    answers = ("left", "both-bad", "right", "none", "left-slightly", "left")
+    assert stored(assignment) == dict(zip(product(range(2), range(3)), answers, strict=True))
 
 
 def test_pairs_that_come_together_share_their_time_whatever_number_of_questions_they_have() -> None:
@@ -330,18 +316,9 @@ def test_pairs_that_come_together_share_their_time_whatever_number_of_questions_
     html = client.get(address).text
     assignment.displays.update(shown_at=timezone.now() - timedelta(seconds=90))
 
-    client.post(
-        f"{address}submit/",
-        everything(
-            html,
-            **{
-                f"choice-{first}": "left",
-                f"choice-{second}": "left",
-                f"choice-{first}.1": "both-bad",
-                f"choice-{first}.2": "left",
-            },
-        ),
-    )
+    given = {f"choice-{first}": "left", f"choice-{second}": "left"}
+    given |= {f"choice-{first}.1": "both-bad", f"choice-{first}.2": "left"}
+    client.post(f"{address}submit/", everything(html, **given))
 
     seconds = {
         (one.display.position, one.question): one.wall_seconds for one in Rating.objects.select_related("display")

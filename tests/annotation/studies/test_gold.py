@@ -21,6 +21,7 @@ from tests.factories import (
     study_line,
 )
 
+pytestmark = pytest.mark.django_db
 BETTER_ALPHA = {"better": "alpha"}
 
 
@@ -77,7 +78,6 @@ def test_a_reason_that_cannot_be_shown_is_refused(gold: dict[str, Any], problem:
 # Batches
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("purpose", ["qualification", "gold"])
 def test_a_batch_of_gold_takes_what_has_a_preference_and_limits_no_rater(purpose: str) -> None:
     study = with_gold(BETTER_ALPHA, None, {"better": "gamma"}, {"better": "tie"})
@@ -89,7 +89,6 @@ def test_a_batch_of_gold_takes_what_has_a_preference_and_limits_no_rater(purpose
     assert (batch.purpose, batch.raters_per_hit, Slot.objects.count()) == (purpose, 1, 0)
 
 
-@pytest.mark.django_db
 def test_a_gold_tie_is_left_out_where_no_tie_is_offered() -> None:
     study = with_gold(BETTER_ALPHA, {"scores": {"alpha": 1, "beta": 1}}, ties_allowed=False)
 
@@ -99,7 +98,6 @@ def test_a_gold_tie_is_left_out_where_no_tie_is_offered() -> None:
     assert batch.selection["left_out"] == [{**reason("gold_is_tie").stored(), "number": 1}]
 
 
-@pytest.mark.django_db
 def test_without_any_gold_there_is_no_such_batch_but_one_for_rating() -> None:
     study = with_gold(None, None)
 
@@ -109,7 +107,6 @@ def test_without_any_gold_there_is_no_such_batch_but_one_for_rating() -> None:
     assert Batch.objects.get().purpose == "rating"
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -126,7 +123,6 @@ def test_checks_that_make_no_sense_are_refused(settings: dict[str, Any], message
 
 
 @pytest.mark.slow
-@pytest.mark.django_db
 def test_the_same_batch_again_looks_at_purpose_and_rates() -> None:
     study = with_gold(BETTER_ALPHA, BETTER_ALPHA)
     spec = batch_spec(study, pairs=2, raters=2, gold_rate=0.2, repeat_rate=0.1)
@@ -142,7 +138,6 @@ def test_the_same_batch_again_looks_at_purpose_and_rates() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.django_db
 def test_gold_hits_come_from_an_open_batch() -> None:
     study = with_gold(BETTER_ALPHA, BETTER_ALPHA)
     one, two = ({"select": "ids", "instance_ids": [name]} for name in ("news-1", "news-2"))
@@ -162,7 +157,6 @@ def test_gold_hits_come_from_an_open_batch() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.django_db
 def test_no_instance_is_both_rated_and_a_check() -> None:
     study = with_gold(BETTER_ALPHA, BETTER_ALPHA, BETTER_ALPHA)
     make_batch(study, name="gold", purpose="gold", select="ids", instance_ids=["news-2"])

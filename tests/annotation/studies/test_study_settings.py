@@ -299,7 +299,11 @@ def test_settings_from_a_shell_are_checked_stored_and_told(capsys: pytest.Captur
         ("seed=3", "seed: Unknown setting"),
         ("pay_late=perhaps", "pay_late: "),
         ("pay_per_hit=1", "currency: "),
+        ("criteria=coherence", "list of objects in JSON"),
+        ("criteria=" + "[" * 100_000, "list of objects in JSON"),
+        ("first_reason=sometimes", "sometimes"),
     ],
+    ids=lambda value: value[:40],
 )
 def test_a_wrong_setting_from_a_shell_is_refused(study: Study, setting: str, problem: str) -> None:
     with pytest.raises(CommandError, match=problem):
