@@ -114,23 +114,9 @@ def study_of(
     **settings: Any,
 ) -> Study:
     """Make a study of three systems that two people have rated, with gold and tags, and the endpoints and judges that pages name."""
-    lines = [
-        {
-            "instance_id": f"n{number}",
-            "dataset": "news",
-            "source": f"Of {number}.",
-            "generations": {
-                system: [f"{system[0] * (3 + index)} of {number}" for index in range(texts)] for system in SYSTEMS
-            },
-            "gold": {"scores": {system: place + 1 for place, system in enumerate(SYSTEMS)}},
-            "metadata": {"tags": ["adversarial" if number % 2 else "hard"]},
-        }
-        for number in range(instances)
-    ]
-    Path("made.jsonl").write_bytes(json_lines(lines))
-    call_command("import_study", "made.jsonl", study=slug, task="summarization")
-    Study.objects.filter(slug=slug).update(**settings)
-    study = Study.objects.get(slug=slug)
+    study = make_study(slug, instances=instances, k=texts, systems=SYSTEMS, **settings)
+    study.instances.update(gold={"scores": {"large": 1, "small": 2, "tiny": 3}}, metadata={"tags": ["hard"]})
+    study.instances.filter(position=1).update(metadata={"tags": ["adversarial"]})
     for first, second in (("large", "small"), ("small", "tiny"), ("large", "tiny")):
         make_batch(
             study, name="spring" if second == "small" else f"{first}-{second}", systems=(first, second), pairs=texts
@@ -222,7 +208,7 @@ def test_repair(standin: StandInProcess) -> None:
 @pytest.mark.weekly
 def test_runs(standin: StandInProcess) -> None:
     study = study_of("mine", standin, rated=False, judges=("gpt-direct",), criteria=[criterion("coherence")])
-    Path("ids.txt").write_text("n0\nn2\n", encoding="utf-8")
+    Path("ids.txt").write_text("news-1\nnews-3\n", encoding="utf-8")
     standin.behave(rejects=["temperature"])
     with pytest.raises(CommandError, match="no question got an answer"):
         call_command("run_judge", "mine", judge="gpt-direct", limit=1)
