@@ -140,13 +140,6 @@ def test_name_of_a_batch_can_not_lead_elsewhere(standin: StandInProcess, name: A
     assert standin.stats()["routes"] == {}
 
 
-def test_refused_address_is_no_transient_failure(standin: StandInProcess, settings: Any) -> None:
-    settings.ENDPOINT_ALLOWLIST = []
-    base_url = standin.base_url.replace("127.0.0.1", "localhost")
-    with pytest.raises(EndpointRefused, match="not a public address"):
-        using(standin, lambda client: client.batches(), base_url=base_url)
-
-
 def test_slow_body_runs_into_the_time_out(standin: StandInProcess) -> None:
     standin.behave(slow=1.0, slow_seconds=20)
     with pytest.raises(TransientFailure, match=r"no answer within 0\.3 s"):

@@ -120,11 +120,6 @@ def test_requests_of_a_minute_are_bounded() -> None:
     assert endpoint.times[-1] == pytest.approx(60 * 49 / 20, rel=0.001)
 
 
-def test_tokens_of_a_minute_are_bounded() -> None:
-    endpoint, _, _ = play(fine, calls=30, most=30, tokens=300, set_up=lambda limiter: limiter.set_limits(None, 3000))
-    assert endpoint.times[-1] == pytest.approx(60 * 29 / 10, rel=0.1)
-
-
 @pytest.mark.slow
 def test_overload_is_answered_with_fewer_calls_and_nothing_is_lost() -> None:
     def busy(number: int, under_way: int) -> Exception | None:

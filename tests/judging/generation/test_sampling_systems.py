@@ -13,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from annotation.core.errors import Interrupted, JobBusy, UnknownName
+from annotation.core.errors import Interrupted, UnknownName
 from annotation.core.reasons import Reason, reason
 from annotation.core.tasks.stopping import StopFlag
 from annotation.importing.content import store_generations
@@ -340,15 +340,6 @@ def test_cut_texts_are_counted(study: Study, sampling: Sampling) -> None:
 # Nothing twice
 
 
-def test_same_again_asks_nothing(study: Study, sampling: Sampling) -> None:
-    go(study, "heron", sampling, Writer())
-    client = Writer()
-    totals = go(study, "heron", sampling, client)
-    assert (totals.stored, totals.calls, totals.cached, client.bodies) == (0, 0, 0, [])
-    run = GenerationRun.objects.get()
-    assert (run.calls, run.cost, run.prompt_tokens) == (12, 12 * COST, 132)
-
-
 def test_further_instances_are_asked_about_alone(study: Study, sampling: Sampling) -> None:
     assert go(study, "heron", sampling, Writer(), selection=InstanceSelection(limit=1)).stored == 1
     assert list(texts_of(study, "heron")) == ["s0"]
@@ -454,15 +445,6 @@ def _beaten_to_it(*, study: Study, system: str, texts: dict[int, list[str]], nam
 def test_what_the_study_doesnt_have_is_said(study: Study, selection: InstanceSelection, told: str) -> None:
     with pytest.raises((UnknownName, BadSettings), match=told):
         check_selection(study, selection)
-
-
-def test_a_system_is_sampled_by_one_process_at_a_time(study: Study, sampling: Sampling) -> None:
-    run = start_generating(study, "heron", sampling)
-    GenerationRun.objects.update(heartbeat_at=timezone.now())
-    client = ScriptedClient()
-    with pytest.raises(JobBusy, match="another process works on heron"):
-        sample(run, make_client=lambda endpoint: RetryingClient(client, sleep=no_sleep))
-    assert client.bodies == []
 
 
 def test_limits_of_an_endpoint_are_shared_with_others_that_sample_there(study: Study, sampling: Sampling) -> None:

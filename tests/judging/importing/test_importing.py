@@ -95,13 +95,6 @@ def test_judgments_are_stored_as_those_of_a_finished_run(study: Study) -> None:
     assert ImportRecord.objects.get().kind == "judgments"
 
 
-def test_imported_verdicts_enter_findings_like_any_others(study: Study) -> None:
-    load("i0,0,gpt,ab,a", "i0,0,gpt,ba,b", "i0,1,gpt,ab,a", "i1,0,gpt,ba,b")
-    judged = judgments(select(configurations(study)[0]), Judge.objects.get())
-    assert judged.rated.outcomes.verdict.tolist() == [0, -1, 1]  # orders that disagree are a tie; one order is enough
-    assert judged.counts["asked"] == judged.counts["parsed"] == 4
-
-
 def test_verdicts_on_further_questions_are_named_by_key(study: Study) -> None:
     ask_more(study, "coherence")
     header = f"{HEADER},question"
@@ -295,13 +288,6 @@ def test_systems_are_named_where_an_instance_has_more_than_two() -> None:
         ("x", "ba", 1),
         ("y", "ab", 1),
     ]
-
-
-@pytest.mark.any_engine
-def test_json_lines_are_taken_too(study: Study) -> None:
-    data = b'{"instance": "i0", "pair": 0, "judge": "gpt", "order": "ab", "verdict": "a"}\n'
-    _, done = import_judgments(data=data, name="f.jsonl", slug="tea")
-    assert (done.added, stored()) == (1, [("i0", 0, "ab", "parsed", -1)])
 
 
 def test_published_verdicts_make_two_presentations_of_a_row() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from analysis.types import Verdict
-from judging.core.errors import BadSettings, UnparsedVerdict
+from judging.core.errors import BadSettings
 from judging.methods import Setting, find_method
 from judging.methods.own_wording import split_calls
 from judging.methods.prompted import check_wording
@@ -83,11 +83,6 @@ def test_pointwise_wording_scores_each_text_by_itself(scores: tuple[str, str], n
     assert ("Fault one." in first, "Fault two." in first, "the second" in first) == (True, False, False)
     assert ("Fault two." in second, "a good one" in second) == (True, True)
     assert all(call.reusable for call in played.calls)
-
-
-def test_unreadable_score_is_no_verdict() -> None:
-    with pytest.raises(UnparsedVerdict):
-        play("pointwise", ["x", "y", "Score: 4", "Score: 9"], wording=(SCORED, "score"), weighted=False)
 
 
 @pytest.mark.parametrize(

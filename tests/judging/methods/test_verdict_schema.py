@@ -75,11 +75,6 @@ def test_answer_is_read_strictly(text: str, verdict: Verdict | None) -> None:
         assert call_of("direct").read(Reply(text)).verdict == verdict
 
 
-def test_negated_question_names_the_worse_text() -> None:
-    shown = Presentation("summarization", "Which one?", "source", "first", "second", "i0", negated=True)
-    assert call_of("direct", shown).read(Reply('{"comparison": "", "verdict": "A"}')).verdict == Verdict.B
-
-
 def test_auto_is_what_the_endpoints_test_found() -> None:
     found = find_method("direct")
     assert isinstance(found, PromptedMethod)

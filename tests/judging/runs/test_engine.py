@@ -13,7 +13,7 @@ from judging.calls.engine import carry_out
 from judging.calls.requests import MAX_SAMPLES
 from judging.calls.session import Session
 from judging.core.constants import MOST_FAILURES
-from judging.core.errors import AccessDenied, RejectedCall, UnparsedVerdict
+from judging.core.errors import RejectedCall, UnparsedVerdict
 from judging.methods import Outcome, find_method
 from judging.models import Completion, JudgeRun, Judgment
 from judging.runs import execution
@@ -126,23 +126,6 @@ def test_answer_is_stored_under_what_it_is(answer: str | dict[str, object], stat
     judgment = Judgment.objects.get()
     assert judgment.status == status
     assert reason in judgment.failure.text
-
-
-def test_refusal_is_kept_but_never_reused() -> None:
-    study, judge = make_study(instances=1, k=1), make_judge()
-    judge_with(ScriptedClient(["I'm sorry, I can't."]), study, judge)
-    assert Completion.objects.get().cache_key is None
-    client = ScriptedClient()
-    judge_with(client, study, make_judge(name="twin", endpoint=judge.endpoint))
-    assert len(client.bodies) == 1
-
-
-@pytest.mark.any_engine
-def test_denied_access_stops_the_run_at_once_and_leaves_cells_open() -> None:
-    client = ScriptedClient([AccessDenied("HTTP 401: wrong key")])
-    ended = judge_with(client, make_study(), make_judge(), in_flight=1)
-    assert (ended.status, len(client.bodies), counts()[-1]) == ("failed", 1, 6)
-    assert JudgeRun.objects.get().message.text == "the endpoint refuses access: HTTP 401: wrong key"
 
 
 @pytest.mark.any_engine

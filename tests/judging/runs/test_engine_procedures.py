@@ -95,13 +95,6 @@ def test_repeats_are_samples_of_their_own_and_the_negated_question_turns_the_ver
     assert len(set(seeds)) == 2  # plain and negated differ by their words, repeats by their seeds
 
 
-def test_several_draws_of_one_question_are_asked_side_by_side_with_different_seeds() -> None:
-    client = Talker()
-    judge_with(client, make_study(instances=1, k=1), judge_named("polled"), in_flight=3)
-    assert len({body["seed"] for body in client.bodies}) == len(client.bodies) == 3
-    assert len(set(client.asked)) == 1
-
-
 def test_probability_and_scores_are_turned_into_study_order() -> None:
     judge_with(Talker(), make_study(instances=1, k=1), judge_named("polled", order="both"))
     found = {order: rest for order, *rest in Judgment.objects.values_list("order", "p_b", "score_a", "score_b")}

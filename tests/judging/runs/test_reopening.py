@@ -160,16 +160,3 @@ def test_command_asks_again_what_was_lost_after_the_repair(settings: Any, capsys
     told = capsys.readouterr().out
     assert "judy on tea: asking again 2 unparsed and 0 errors" in told
     assert "judy on tea: no presentation lacks an answer; nothing is asked again" in told
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        pytest.param(["1"], "--unparsed, --errors or both", id="nothing to do"),
-        pytest.param(["999999", "--errors"], "there is no run 999999; run_status STUDY lists", id="no run"),
-    ],
-)
-@pytest.mark.any_engine
-def test_command_says_what_it_needs(given: list[str], told: str) -> None:
-    with pytest.raises(CommandError, match=told):
-        call_command("retry_run", *given)

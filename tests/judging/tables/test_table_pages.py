@@ -14,7 +14,7 @@ from django.urls import reverse
 from annotation.importing.tables import import_tables
 from annotation.models import Annotator, Assignment, ComparisonTable, Flag, Pair, Study
 from judging.models import JudgeRun, Judgment, TableCheck
-from judging.tables.checked_tables import common_values, figures_by_variant
+from judging.tables.checked_tables import figures_by_variant
 from tests.factories import signed_in
 from tests.judging.builders import fill, make_batch, make_endpoint, make_judge, make_study, pairs_in
 from tests.judging.tables.table_builders import exact_record, make_making, make_table, row, show
@@ -77,14 +77,6 @@ def test_figures_of_a_variant_by_hand(study: Study, pairs: list[Pair]) -> None:
     assert c8.odd == {"wrong_side": 1, "copied": 2, "names_side": 0, "long": 0}
     assert (c8.same, c8.varying) == ({"judge": "sc"}, ["coins"])
     assert (c1.supported.value, c1.supported.low) == (0.0, None)
-
-
-def test_what_makers_have_in_common_is_told_apart_from_what_they_have_not() -> None:
-    same, varying = common_values(
-        [{"judge": "j", "n": 8, "by": {"b": 1, "a": 2}}, {"judge": "j", "by": {"a": 2, "b": 1}}]
-    )
-    assert (same, varying) == ({"judge": "j", "by": '{"a": 2, "b": 1}'}, ["n"])
-    assert common_values([]) == ({}, [])
 
 
 def test_only_a_sample_of_many_tables_is_checked_and_the_same_each_time(

@@ -179,14 +179,8 @@ def test_pending_is_not_asked() -> None:
     first, second = pairs_in(study)
     fill(run, first, "ab", status="pending")
     fill(run, second, "ab", status="error")
-    assert judgments(selection_of(study), run).counts == {
-        "asked": 1,
-        "parsed": 0,
-        "unparsed": 0,
-        "refused": 0,
-        "errors": 1,
-        "pending": 1,
-    }
+    counts = judgments(selection_of(study), run).counts
+    assert {name: number for name, number in counts.items() if number} == {"asked": 1, "errors": 1, "pending": 1}
     assert len(judgments(selection_of(study), run).shown.outcomes) == 1
 
 
