@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from analysis.grouping import assign, equal_width_edges
 from analysis.intervals.bootstrap import mean_rows
 from analysis.judges.replacement import alternative_annotator_test
-from analysis.planning.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.studies.votes import RatedPairs
 from reporting.core.estimates import Basis, IntervalSettings, mean_estimate

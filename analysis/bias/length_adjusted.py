@@ -10,8 +10,7 @@ from analysis.errors import UnknownValue
 from analysis.grouping import groups_of_rows, summed
 from analysis.intervals.jackknife import student_quantile, student_tail
 from analysis.intervals.logistic import expit
-from analysis.refusal import Refusal, too_few
-from analysis.types import FloatArray, IntArray, check_columns, check_level, code_array, verdict_array
+from analysis.types import FloatArray, IntArray, Refusal, check_columns, check_level, code_array, too_few, verdict_array
 
 RIDGE = 0.01  # of a verdict: what it takes for finite values where one system, or the longer text, wins throughout
 RIDGES = 10.0 ** np.arange(-2, 4)  # on effects of length around their common one: from standard deviations of 10 to .03

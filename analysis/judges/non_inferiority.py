@@ -13,9 +13,8 @@ from analysis.errors import ShapeError, UnknownValue
 from analysis.intervals.analytic import Spread, mean_interval, ratio_spread
 from analysis.intervals.bootstrap import cluster_sums, mean_rows, ratio
 from analysis.intervals.jackknife import MIN_CLUSTERS, ROUNDING, Bounds, student_quantile, student_tail
-from analysis.intervals.sequences import level_of_look, p_value_of_look
-from analysis.refusal import Refusal, too_few
-from analysis.types import FloatArray, IntArray, code_array
+from analysis.intervals.multiple_testing import level_of_look, p_value_of_look
+from analysis.types import FloatArray, IntArray, Refusal, code_array, too_few
 
 POWER = 0.8
 MOST_INSTANCES = 100_000  # beyond it a plan is of no use

@@ -13,8 +13,7 @@ from analysis.grouping import count_groups
 from analysis.intervals.bootstrap import cluster_sums, mean_sums, ratio
 from analysis.intervals.jackknife import effective_clusters, mean_bounds
 from analysis.planning.weighting import inverse_probability_weighted
-from analysis.refusal import Refusal, too_few
-from analysis.types import FloatArray, IntArray, check_columns, code_array, share_array, verdict_array
+from analysis.types import FloatArray, IntArray, Refusal, check_columns, code_array, share_array, too_few, verdict_array
 
 MIN_RATED = 20  # instances
 ROUNDING = 1e-9  # a standard error below this is 0

@@ -13,8 +13,7 @@ from analysis.agreement.leave_one_out import Votes, VoteShares, shares_by_instan
 from analysis.errors import UnknownValue
 from analysis.intervals.jackknife import student_quantile, student_tail
 from analysis.intervals.multiple_testing import benjamini_yekutieli
-from analysis.refusal import Refusal, too_few
-from analysis.types import FloatArray, IntArray
+from analysis.types import FloatArray, IntArray, Refusal, too_few
 
 MIN_INSTANCES = 30  # of one person, for a t-test
 MIN_PEOPLE = 3

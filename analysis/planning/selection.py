@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import NotEnough, ShapeError, UnknownValue
-from analysis.planning.bins import assign, equal_width_edges
+from analysis.grouping import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray
 
 MIN_WEIGHT = 0.05  # so that every instance has a positive inclusion probability

@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.errors import UnknownValue
 from analysis.intervals.jackknife import MIN_CLUSTERS
-from analysis.intervals.sequences import level_of_look
+from analysis.intervals.multiple_testing import level_of_look
 from analysis.types import FloatArray
 
 STUDIES, FEWEST_STUDIES = 2_000, 200

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import ShapeError, UnknownValue
-from analysis.planning.bins import assign, equal_width_edges
+from analysis.grouping import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray
 
 CENT = Decimal("0.01")

@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from analysis.intervals.bootstrap import ratio
 from analysis.intervals.jackknife import student_quantile, student_tail
-from analysis.intervals.multiple_testing import holm
-from analysis.intervals.sequences import level_of_look, p_value_of_look
+from analysis.intervals.multiple_testing import holm, level_of_look, p_value_of_look
 from analysis.ranking.bradley_terry import Fits, Ties, fit_win_matrices
 from analysis.ranking.comparisons import UNMET, WinMatrix, grouped_win_matrices
 from analysis.types import BoolArray, FloatArray, IntArray, code_array

@@ -21,7 +21,7 @@ from analysis.intervals.analytic import (
 )
 from analysis.intervals.bootstrap import Interval, Statistic, cluster_sums, ratio
 from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds, mean_bounds
-from analysis.intervals.sequences import level_of_look, p_value_of_look
+from analysis.intervals.multiple_testing import level_of_look, p_value_of_look
 from analysis.types import FloatArray, IntArray, code_array
 from annotation.core.reasons import Reason
 from reporting.core.reasons import BEING_COMPUTED, NO_ROUNDS, NO_SPREAD, NOTHING_TO_MEASURE, TOO_FEW

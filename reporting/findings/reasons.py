@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from analysis.refusal import REFUSALS
+from analysis.types import REFUSALS
 from annotation.core.reasons import Reason
 
 NO_RATING_SETS = Reason("no_rating_sets", "no rating set with a verdict yet")

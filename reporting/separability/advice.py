@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from analysis.errors import AnalysisError
-from analysis.grouping import count_groups
+from analysis.grouping import assign, count_groups, equal_width_edges
 from analysis.intervals.bootstrap import Interval, cluster_sums, mean_rows
 from analysis.planning.advice import (
     NoCrossing,
@@ -20,7 +20,6 @@ from analysis.planning.advice import (
     fit_relation,
     savings,
 )
-from analysis.planning.bins import assign, equal_width_edges
 from analysis.similarity.separability import normalise
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import (

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from analysis.grouping import assign, stepped_edges
 from analysis.intervals.bootstrap import mean_rows
-from analysis.planning.bins import assign, stepped_edges
 from analysis.similarity.scenarios import Scenario
 from annotation.core.version import VERSION
 from reporting.core.estimates import Basis, mean_estimate

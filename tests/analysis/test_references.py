@@ -9,8 +9,8 @@ from analysis.agreement.coefficients import krippendorff_alpha
 from analysis.agreement.confusion import cohen_kappa
 from analysis.agreement.dawid_skene import dawid_skene
 from analysis.ranking.bradley_terry import bradley_terry
+from analysis.ranking.comparisons import win_rates
 from analysis.ranking.elo import elo
-from analysis.ranking.rates import win_rates
 
 pytestmark = pytest.mark.slow  # the packages take seconds to import
 CLOSE = {"atol": 1e-6, "rtol": 0}

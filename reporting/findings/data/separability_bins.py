@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.planning.bins import assign, equal_width_edges
+from analysis.grouping import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray
 from annotation.core.measured import Measure
 from annotation.core.reasons import Reason

@@ -15,8 +15,7 @@ from analysis.judges.replacement import (
     MIN_PEOPLE,
     alternative_annotator_test,
 )
-from analysis.refusal import REFUSALS, Refusal
-from analysis.types import BoolArray, FloatArray
+from analysis.types import REFUSALS, BoolArray, FloatArray, Refusal
 from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, estimate_with_bounds, number
 from reporting.core.raters import Rater, without_baselines

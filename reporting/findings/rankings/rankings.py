@@ -8,9 +8,16 @@ import numpy as np
 
 from analysis.intervals.analytic import MIN_FOR_STATISTIC, ratio_spread, two_sided_p_value
 from analysis.intervals.jackknife import MIN_CLUSTERS
-from analysis.ranking.comparisons import WinMatrix, grouped_win_matrices, preference_cycles
+from analysis.ranking.comparisons import (
+    WinMatrix,
+    grouped_win_matrices,
+    matrix_win_loss_rates,
+    matrix_win_rates,
+    preference_cycles,
+    win_loss_sums,
+    win_sums,
+)
 from analysis.ranking.elo import POINTS
-from analysis.ranking.rates import matrix_win_loss_rates, matrix_win_rates, win_loss_sums, win_sums
 from analysis.ranking.spread import GROUPS, Differences, differences, jackknife_covariance, left_out_ratios
 from analysis.types import FloatArray, Outcomes
 from annotation.studies.votes import rows_of

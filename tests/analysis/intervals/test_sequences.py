@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import UnknownValue
-from analysis.intervals.sequences import level_of_look, p_value_of_look
+from analysis.intervals.multiple_testing import level_of_look, p_value_of_look
 
 NUMBERS = st.integers(1, 100_000)
 

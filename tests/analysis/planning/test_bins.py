@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import NotEnough, ShapeError, UnknownValue
-from analysis.planning.bins import assign, equal_count_edges, equal_width_edges, stepped_edges
+from analysis.grouping import assign, equal_count_edges, equal_width_edges, stepped_edges
 
 NAN = np.nan
 values = st.lists(st.floats(-1, 1) | st.just(NAN), min_size=1, max_size=30).filter(lambda v: any(x == x for x in v))

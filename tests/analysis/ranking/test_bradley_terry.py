@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
 from analysis.ranking.bradley_terry import bradley_terry, fit_win_matrices, rating
-from analysis.ranking.comparisons import WinMatrix, preference_cycles, resampled_win_matrices, win_matrix
-from analysis.ranking.rates import win_rates
+from analysis.ranking.comparisons import WinMatrix, preference_cycles, resampled_win_matrices, win_matrix, win_rates
 
 NAN = np.nan
 CASES = ["two_files", "confounded_by_opponents", "cycle"]

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from analysis.errors import UnknownValue
 from analysis.intervals.bootstrap import ratio
-from analysis.ranking.comparisons import win_matrix
-from analysis.ranking.rates import (
+from analysis.ranking.comparisons import (
     matrix_win_loss_rates,
     matrix_win_rates,
     win_loss_rate,
     win_loss_sums,
+    win_matrix,
     win_rate,
     win_rates,
     win_sums,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.intervals.jackknife import student_quantile
-from analysis.intervals.sequences import level_of_look
+from analysis.intervals.multiple_testing import level_of_look
 from annotation.core.counting import rounded_up
 from reporting.findings.answer.answer import answer
 from reporting.findings.answer.answer_text import on_page

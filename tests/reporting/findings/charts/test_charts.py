@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from analysis.refusal import Refusal
+from analysis.types import Refusal
 from reporting.core import charts
 from reporting.core.charts import WIDTHS, short_names, widened
 from reporting.core.reasons import ALL_TIES

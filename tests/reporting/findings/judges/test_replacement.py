@@ -9,7 +9,7 @@ import pytest
 from analysis.judges.non_inferiority import non_inferiority
 from analysis.judges.prediction_powered import prediction_powered_win_rate
 from analysis.judges.replacement import alternative_annotator_test
-from analysis.refusal import Refusal
+from analysis.types import Refusal
 from reporting.findings.computing import judge_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import bins_of

@@ -8,7 +8,7 @@ import pytest
 from analysis.intervals.jackknife import Bounds
 from analysis.judges.non_inferiority import NonInferiority
 from analysis.judges.replacement import AlternativeAnnotatorTest, PersonTest
-from analysis.refusal import Refusal, too_few
+from analysis.types import Refusal, too_few
 from reporting.findings.judges.verdicts import MAY_REPLACE, UNTESTED_BINS, Family, JudgeTests, shown, verdict
 
 NAN = float("nan")
