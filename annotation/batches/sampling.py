@@ -21,7 +21,7 @@ from annotation.core.reasons import Reason, reason, restored
 from annotation.models import Batch, Hit, Pair, SeparabilityRun
 from annotation.separability.services import require_run, separabilities
 from annotation.studies.configurations import Configuration
-from annotation.studies.gold import gold_verdict
+from annotation.studies.instances import gold_verdict
 
 MOST_RATERS = 1000
 MOST_PAIRS = 1000

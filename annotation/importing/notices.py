@@ -6,7 +6,7 @@ from functools import reduce
 from annotation.core.names import addresses
 from annotation.core.reasons import Reason, reason, restored
 from annotation.importing.formats.study_file import LONGEST_SYSTEM, InstanceRow
-from annotation.studies.sources import SourceCounts
+from annotation.studies.instances import SourceCounts
 
 _MOST_LISTED = 5
 

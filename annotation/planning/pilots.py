@@ -23,8 +23,8 @@ from annotation.core.counting import counted
 from annotation.core.errors import InvalidSelection, Unacceptable
 from annotation.models import Annotator, Batch, Study
 from annotation.studies.configurations import Configuration
+from annotation.studies.instances import instance_clusters
 from annotation.studies.outcomes import batches_named, human_ratings, select
-from annotation.studies.sources import instance_clusters
 from annotation.studies.votes import first_votes, rows_of
 
 PAIRS = (1, 3, 5)

@@ -25,7 +25,7 @@ from annotation.models import (
     Study,
 )
 from annotation.questions.questions import MAIN, Answer
-from annotation.studies.gold import gold_verdict
+from annotation.studies.instances import gold_verdict
 
 _TEXTS = ("pair__generation_a", "pair__generation_b")
 _SYSTEMS = ("pair__matchup__system_a", "pair__matchup__system_b")

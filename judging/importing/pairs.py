@@ -10,7 +10,7 @@ from annotation.core.refusals import refusal
 from annotation.importing.staging import Target
 from annotation.models import Instance, Pair
 from annotation.questions.questions import MAIN
-from annotation.studies.gold import gold_verdict
+from annotation.studies.instances import gold_verdict
 from judging.importing.judgments import JudgmentRow, PairReference
 from judging.models import Judgment
 

@@ -11,9 +11,7 @@ from analysis.judges.accuracy import A_FIRST, B_FIRST, AgainstGold
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.models import Instance, Pair, Study
 from annotation.questions.questions import MAIN
-from annotation.studies.gold import gold_verdict
-from annotation.studies.instance_tags import tags_of
-from annotation.studies.sources import instance_clusters
+from annotation.studies.instances import gold_verdict, instance_clusters, tags_of
 from judging.models import Judge, Judgment, RationaleMark
 from judging.outcomes.judgments import judges_of, jury_answers
 from judging.outcomes.tuned import tuned_pairs

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from annotation.core.errors import UnknownName
 from annotation.models import Instance, Pair, Study
-from annotation.studies.instance_tags import tags_of
+from annotation.studies.instances import tags_of
 from judging.core.errors import BadSettings
 
 MOST_INSTANCES = 20_000  # selected by id or tag; for more, create a batch

@@ -10,7 +10,7 @@ from analysis.grouping import count_groups
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.reasons import Reason
 from annotation.models import Hit, Study
-from annotation.studies.sources import instance_clusters
+from annotation.studies.instances import instance_clusters
 from annotation.studies.votes import read_votes
 from judging.audits.stress import IDENTICAL, PLAIN
 from judging.models import JudgeAudit, Judgment

@@ -12,8 +12,7 @@ from annotation.core.conversations import raw_content, stored_content
 from annotation.importing.formats.long_form import RATER_COLUMNS
 from annotation.models import Alignment, Annotator, ComparisonTable, Generation, Matchup, Study
 from annotation.studies.data_sets import data_sets
-from annotation.studies.instance_tags import tags_of
-from annotation.studies.sources import CLUSTER, instance_clusters
+from annotation.studies.instances import CLUSTER, instance_clusters, tags_of
 from reporting.exports.rows import CHUNK, Row, read_rows
 
 TEXT_COLUMNS = ("instance_id", "dataset", "source", "generations", "gold", "metadata", "matchups")

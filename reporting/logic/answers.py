@@ -5,7 +5,7 @@ import numpy as np
 from analysis.types import FloatArray
 from annotation.core.database.columns import number_columns
 from annotation.models import Instance, Pair, Study
-from annotation.studies.sources import instance_clusters
+from annotation.studies.instances import instance_clusters
 from judging.models import Judge, Judgment
 from judging.outcomes.judgments import verdicts_by_pair
 from judging.outcomes.tuned import tuned_pairs

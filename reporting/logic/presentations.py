@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.database.columns import places
-from annotation.studies.gold import gold_verdict
+from annotation.studies.instances import gold_verdict
 from annotation.studies.votes import RatedPairs
 
 Target = dict[tuple[int, int], float]  # by two texts: -1 the first is better, 0 a tie, +1 the second

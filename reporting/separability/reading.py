@@ -17,8 +17,8 @@ from annotation.studies.configurations import (
     runs_by_configuration,
     without_checks,
 )
+from annotation.studies.instances import Clusters, instance_clusters
 from annotation.studies.outcomes import batches_for_rating, select
-from annotation.studies.sources import Clusters, instance_clusters
 from judging.generation.sampled_systems import temperatures_of
 from judging.models import JudgeRun
 from judging.outcomes.judgments import judges_of

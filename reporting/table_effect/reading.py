@@ -10,9 +10,8 @@ from annotation.core.errors import UnknownName
 from annotation.models import Annotator, Assignment, Batch, Display, HitPair, Pair, Rating, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.configurations import configurations
-from annotation.studies.gold import gold_verdict
+from annotation.studies.instances import gold_verdict, instance_clusters
 from annotation.studies.outcomes import batches_named
-from annotation.studies.sources import instance_clusters
 from judging.models import Judgment, TableMaking
 from reporting.core.instance_selection import selection_rows
 from reporting.core.raters import count_exclusions

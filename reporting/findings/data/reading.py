@@ -22,7 +22,7 @@ from annotation.studies.configurations import (
     runs_by_configuration,
     without_checks,
 )
-from annotation.studies.gold import gold_verdict
+from annotation.studies.instances import Clusters, gold_verdict, instance_clusters
 from annotation.studies.log import shown_with_results
 from annotation.studies.outcomes import (
     Selection,
@@ -31,7 +31,6 @@ from annotation.studies.outcomes import (
     select_each,
     select_unplaced,
 )
-from annotation.studies.sources import Clusters, instance_clusters
 from annotation.studies.votes import RatedPairs, Whose
 from judging.methods.sc2.record import MAKING
 from judging.models import Judge

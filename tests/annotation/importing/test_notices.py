@@ -11,7 +11,7 @@ from annotation.core.reasons import reason
 from annotation.importing.comparisons import import_votes
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.notices import InstanceNotices
-from annotation.studies.sources import SourceCounts, instance_clusters
+from annotation.studies.instances import SourceCounts, instance_clusters
 from tests.factories import csv_file, json_lines, make_study, make_user, study_line, token_of
 
 SOURCES = ["one two", "one\n two ", " three", "four", ""]

@@ -9,7 +9,7 @@ from annotation.batches.services import create_batch, lacks_gold, set_batch_stat
 from annotation.core.errors import InvalidSelection
 from annotation.core.reasons import reason
 from annotation.models import Batch, Slot, Study
-from annotation.studies.gold import gold_verdict
+from annotation.studies.instances import gold_verdict
 from tests.factories import (
     add_instances,
     batch_spec,

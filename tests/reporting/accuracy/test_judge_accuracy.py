@@ -16,7 +16,7 @@ from annotation.core.reasons import Reason
 from annotation.core.tables import latex_text
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Instance, Pair, Study
-from annotation.studies.instance_tags import tags_of
+from annotation.studies.instances import tags_of
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RationaleMark
 from judging.outcomes.gold import gold_pairs
 from reporting.accuracy.accuracies import MEASURE_NAMES, NO_ANSWER, NO_GOLD, judge_accuracy

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotation.studies.sources import instance_clusters
+from annotation.studies.instances import instance_clusters
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
 from tests.factories import add_instances, instance_rows, make_study

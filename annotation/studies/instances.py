@@ -1,8 +1,8 @@
-"""Source texts that several instances share, and the clusters of instances that they make."""
+"""Instances: the source texts that several share and the clusters that these make, gold verdicts, and tags."""
 
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from annotation.models import Study
 
@@ -68,3 +68,25 @@ def _digest(source: str) -> bytes:
     """Return the digest of a source text without regard to white space, or nothing for an empty one."""
     words = source.split()
     return blake2b(" ".join(words).encode(), digest_size=16).digest() if words else b""
+
+
+def gold_verdict(gold: dict[str, Any] | None, system_a: str, system_b: str) -> int | None:
+    """Return which of two systems the gold prefers: −1 A, +1 B, 0 a tie, or None if it doesn't say."""
+    if not gold:
+        return None
+    if "better" in gold:
+        return {system_a: -1, system_b: 1, "tie": 0}.get(gold["better"])
+    scores = gold.get("scores") or {}
+    a, b = scores.get(system_a), scores.get(system_b)
+    if a is None or b is None:
+        return None
+    return int(b > a) - int(a > b)
+
+
+def tags_of(metadata: dict[str, Any]) -> tuple[str, ...]:
+    """Return the tags in an instance's metadata: texts, or one text, under `tags` or `tag`."""
+    tags: list[str] = []
+    for key in ("tags", "tag"):
+        value = metadata.get(key)
+        tags += [value] if isinstance(value, str) else value if isinstance(value, list) else []
+    return tuple(dict.fromkeys(tag for tag in tags if isinstance(tag, str) and tag))
