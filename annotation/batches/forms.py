@@ -33,9 +33,8 @@ from annotation.batches.stop_rules import ALLOWED, NO_RULE, refuse_stop_rule, va
 from annotation.core.actions import TextsField, stored
 from annotation.core.errors import InvalidSelection
 from annotation.core.keys import new_seed
-from annotation.core.measured import names_of
 from annotation.models import Batch, Study
-from annotation.models.separability import LONGEST_LABEL
+from annotation.models.separability import LONGEST_LABEL, names_of
 from annotation.planning.frozen_plans import content_today, frozen_plan
 from annotation.studies.configurations import Configuration, configuration, configuration_of_dataset, configurations
 from annotation.studies.presets import batch_defaults

@@ -12,8 +12,8 @@ from analysis.errors import AnalysisError, NotFinite
 from analysis.similarity import registry
 from analysis.types import FloatArray
 from annotation.core.errors import AnnotationError, ModelUnavailable
-from annotation.core.measured import Measure
 from annotation.core.version import VERSION
+from annotation.models.separability import Measure
 from annotation.separability.encoders import SMALL, Model, default_model, find_model
 from annotation.separability.entities import SPEC as ENTITIES
 from annotation.separability.entities import EntityModel, find_extractor

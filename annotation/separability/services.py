@@ -11,11 +11,10 @@ from django.utils.html import format_html
 
 from analysis.similarity import registry
 from analysis.types import FloatArray
-from annotation.core.database.columns import number_columns, places
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
-from annotation.core.measured import find_run, names_of
 from annotation.core.reasons import NO_REASON, Reason, reason
 from annotation.models import Generation, Matchup, SeparabilityRun, Study
+from annotation.models.separability import find_run, names_of
 from annotation.separability.alignments import Progress, align
 from annotation.separability.measure import measure_of
 from annotation.separability.store import SeparabilityResult, normalised, parse_group, store
@@ -100,9 +99,8 @@ def compute_separability(
 
 def separabilities(matchup_ids: Sequence[int], run: SeparabilityRun) -> FloatArray:
     """Return the separability of each of these matchups, or NaN where it is undefined or missing."""
-    key, value = number_columns(run.alignments.order_by("matchup_id"), "matchup_id", "separability")
-    row = places(key.astype(np.int64), np.array(matchup_ids, dtype=np.int64))
-    return np.append(value, np.nan)[row]
+    values = dict(run.alignments.order_by().values_list("matchup_id", "separability"))
+    return np.array([values.get(pk) for pk in matchup_ids], dtype=np.float64)
 
 
 def latest_run(configuration: Configuration, similarity: str | None = None) -> SeparabilityRun | None:

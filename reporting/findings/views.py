@@ -12,9 +12,9 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import http_date, quote_etag
 
 from annotation.core.http import is_htmx
-from annotation.core.measured import names_of
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
+from annotation.models.separability import names_of
 from reporting.core.pictures import chart_response, theme_of, width_of
 from reporting.core.questions import question_choice
 from reporting.findings.data.asked import filters_of, offered, query_of, selection_of

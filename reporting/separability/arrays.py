@@ -9,8 +9,8 @@ import numpy as np
 
 from analysis.similarity.scenarios import HALF, Thresholds, median_thresholds, scenarios
 from analysis.types import FloatArray, IntArray
-from annotation.core.measured import Measure, find_run
 from annotation.models import SeparabilityRun, Study
+from annotation.models.separability import Measure, find_run
 from annotation.questions.questions import MAIN, Question
 from judging.generation.sampled_systems import SampledAt
 from reporting.core.estimates import IntervalSettings

@@ -7,8 +7,8 @@ import numpy as np
 
 from analysis.types import FloatArray
 from annotation.core.errors import UnknownName
-from annotation.core.measured import find_run, labels_of, names_of
 from annotation.models import Alignment, Study
+from annotation.models.separability import find_run, labels_of, names_of
 from annotation.questions.questions import MAIN
 from annotation.studies.configurations import (
     Configuration,

@@ -14,9 +14,9 @@ from analysis.similarity.separability import alignments, separability
 from analysis.similarity.stability import Stability, stability, subsampled
 from analysis.types import FloatArray
 from annotation.core.errors import AnnotationError
-from annotation.core.measured import Measure
 from annotation.core.version import VERSION
 from annotation.models import Generation, Study
+from annotation.models.separability import Measure
 from annotation.separability.measure import AlignmentMeasure, measure_of
 from reporting.core.estimates import Basis, build_estimate, mean_estimate
 from reporting.findings.reasons import NOT_COMPUTED
@@ -48,8 +48,9 @@ def stabilities(study: Study, filters: SeparabilityFilters, *, model: str = "") 
         main, named = part.by_similarity(filters.similarity), part.configuration
         measure = None
         if main is not None:
-            key = main.run.measure[:3]
-            measure = measures[key] = measures.get(key) or _measure_of(main.run.measure, model)
+            run = main.run
+            key = (run.similarity, run.model, run.model_fingerprint)
+            measure = measures[key] = measures.get(key) or _measure_of(run.measure, model)
         systems = {"system_a": named.system_a.name, "system_b": named.system_b.name}
         results.append({"dataset": named.dataset, **systems, "stability": stability_of(study, part, filters, measure)})
     return {
@@ -88,7 +89,7 @@ def stability_of(
     main = alignments.by_similarity(filters.similarity)
     if main is None:
         return {"samples": [], "cross_pairs": [], **NOT_COMPUTED.as_json()}
-    similarity, model = main.run.measure[:2]
+    similarity, model = main.run.similarity, main.run.model
     if measure is None and (model or similarity not in registry.names() or registry.needs(similarity)):
         named = alignments.configuration
         parts = [settings.COMMAND, "separability_stability", study.slug, "--dataset", named.dataset]

@@ -12,8 +12,8 @@ from django.urls import reverse
 from analysis.ranking.bradley_terry import Ties
 from analysis.similarity import registry
 from annotation.core.errors import UnknownName
-from annotation.core.measured import names_of
 from annotation.models import Assignment, Rating, Study
+from annotation.models.separability import names_of
 from annotation.questions.questions import MAIN
 from annotation.studies.configurations import matchup_counts
 from annotation.studies.outcomes import batches_named

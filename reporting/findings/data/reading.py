@@ -10,9 +10,9 @@ from django.db.models.functions import Length
 
 from analysis.types import IntArray, Outcomes
 from annotation.core.database.columns import number_columns, places
-from annotation.core.measured import find_run
 from annotation.core.names import BASELINES
 from annotation.models import Alignment, Assignment, Batch, Event, Matchup, Pair, Rating, SeparabilityRun, Slot, Study
+from annotation.models.separability import find_run
 from annotation.planning.frozen_plans import content_today, frozen_plan
 from annotation.quality.hidden_checks import scores_of
 from annotation.studies.configurations import (

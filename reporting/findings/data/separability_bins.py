@@ -1,15 +1,15 @@
 """The separability that findings on a configuration use, and its bins."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from analysis.grouping import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray
-from annotation.core.measured import Measure
 from annotation.core.reasons import Reason
+from annotation.models.separability import Measure
 from reporting.core.estimates import numbers
 from reporting.findings.reasons import (
     ALL_UNDEFINED,
@@ -58,10 +58,8 @@ class SeparabilityMeasure:
     @classmethod
     def of(cls, measure: Measure, group: str, low: float, high: float) -> "SeparabilityMeasure":
         """Return the measure of a run."""
-        similarity, *settings = measure._asdict().items()
-        return cls(
-            similarity[1], {name: value for name, value in settings if value not in (None, "")}, group, low, high
-        )
+        settings = {name: value for name, value in asdict(measure).items() if value not in (None, "")}
+        return cls(settings.pop("similarity"), settings, group, low, high)
 
     def as_json(self) -> dict[str, Any]:
         """Return similarity, settings and normalisation."""

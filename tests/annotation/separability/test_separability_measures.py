@@ -13,8 +13,8 @@ from analysis.similarity.rouge import pairwise_rouge1
 from analysis.similarity.separability import alignments
 from annotation.core.actions import filled
 from annotation.core.errors import AnnotationError, BadFields, InvalidSelection, UnknownName
-from annotation.core.measured import names_of
 from annotation.models import Alignment, Generation, Matchup, SeparabilityRun, StagedAlignment
+from annotation.models.separability import names_of
 from annotation.separability import alignments as separability_alignments
 from annotation.separability import measure as separability_measure
 from annotation.separability import texts as separability_texts
