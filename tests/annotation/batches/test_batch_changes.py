@@ -122,18 +122,6 @@ def test_nothing_of_a_study_in_the_archive_is_made_launched_or_extended() -> Non
     assert set_batch_status(batch=batch, status="closed").status == "closed"
 
 
-@pytest.mark.engine
-def test_a_draft_waits_for_tables_until_it_is_launched() -> None:
-    study = make_study(protocol="two-stage", arms=["table:c8"])
-    draft = make_batch(study, status="draft")
-
-    with pytest.raises(InvalidSelection, match="pairs have no comparison table of variant c8"):
-        make_batch(study, name="open")
-    with pytest.raises(InvalidSelection, match="pairs have no comparison table of variant c8"):
-        set_batch_status(batch=draft, status="open")
-    assert Batch.objects.get().status == "draft"
-
-
 # More raters
 
 

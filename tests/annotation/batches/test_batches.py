@@ -137,6 +137,9 @@ def test_importance_keeps_each_instances_chance() -> None:
         ({"select": "top:1"}, "separability of news: alpha / beta is not computed yet; compute it on the study"),
         ({"select": "top:1", "similarity": "rouge1-length"}, "--similarity rouge1-length"),
         ({"select": "top:1", "similarity": "bogus"}, "there is no similarity bogus; known: .*rouge1"),
+        ({"gold_rate": 0.3, "repeat_rate": 0.3}, "make 0.6; together they may be 0.5 at most"),
+        ({"purpose": "gold", "gold_rate": 0.1}, "a batch for gold has no hidden checks"),
+        ({"purpose": "qualification", "repeat_rate": 0.1}, "a batch for qualification has no hidden checks"),
         (
             {"pairs": 3},
             "no instance of news: alpha / beta can be rated: 3 with fewer than 3 pairs. There are 2: set pairs to 2",

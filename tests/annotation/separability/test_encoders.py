@@ -1,5 +1,6 @@
 """Models by name: what can be named, what each gives, what is kept, and what is said of those that can't be used."""
 
+import json
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError
@@ -22,7 +23,7 @@ from annotation.models import TextVector
 from annotation.separability import encoder_folders, encoders, transformers_models
 from annotation.separability.encoders import KnownModel, default_model, find_model, list_models
 from tests.analysis.encoders.tiny import COUNT, POSITIONS, TOKENS, WIDTH, tiny
-from tests.annotation.separability.model_folders import CLS, SEP, WORDS, with_weights, words, write, write_model
+from tests.annotation.separability.model_folders import CLS, SEP, WORDS, with_weights, words, write_model
 
 pytestmark = pytest.mark.django_db
 IDS = {word: number for number, word in enumerate(WORDS)}
@@ -89,24 +90,6 @@ def test_tokens_have_vectors_special_ones_too(folder: Path) -> None:
     for vectors, text in zip(found, (["a", "cat"], ["tea"], []), strict=True):
         np.testing.assert_allclose(vectors, vectors_of(folder, *text), atol=1e-5)
     assert not TextVector.objects.exists()  # they would take a hundred times as much
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("config.json", "[]", "config.json holds no JSON object"),
-        ("sentence_bert_config.json", "7", "sentence_bert_config.json holds no JSON object"),
-        (
-            "sentence_bert_config.json",
-            '{"max_seq_length": "long"}',
-            "max_seq_length is 'long'; it must be a whole number",
-        ),
-    ],
-)
-def test_settings_of_another_kind_are_refused(folder: Path, name: str, content: str, message: str) -> None:
-    (folder / name).write_text(content)
-    with pytest.raises(ModelUnavailable, match=message):
-        find_model("tiny").encode(["tea"])
 
 
 def test_the_layer_of_the_tokens_can_be_named(folder: Path) -> None:
@@ -220,14 +203,6 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
         find_model(str(folder))
 
 
-@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json"])
-def test_a_file_that_can_not_be_read_is_named(tmp_path: Path, name: str) -> None:
-    folder = write_model(tmp_path / "bad", pooling={})
-    (folder / name).write_text("{", encoding="utf-8")
-    with pytest.raises(ModelUnavailable, match=rf"bad/{name} can't be read"):
-        find_model(str(folder)).encode(["tea"])
-
-
 def test_a_tokenizer_of_another_model_is_refused(folder: Path) -> None:
     words([f"word{number}" for number in range(TOKENS)] + WORDS).save(str(folder / "tokenizer.json"))
     with pytest.raises(
@@ -239,17 +214,23 @@ def test_a_tokenizer_of_another_model_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        pytest.param(
-            "config", {**tiny("bert")[0], "model_type": "t5"}, "of type t5 can't be run here, only bert", id="type"
+        *(
+            (name, "{", f"odd/{name} can't be read")
+            for name in ("config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json")
         ),
-        pytest.param("config", {**tiny("bert")[0], "num_hidden_layers": 3}, "layer.2.* are missing", id="weights"),
-        pytest.param("modules", [{"type": "x.Dense"}], "step Dense can't be run here; offer", id="step"),
-        pytest.param("1_Pooling/config", {"pooling_mode": "lasttoken"}, "unknown pooling lasttoken", id="pooling"),
+        ("config.json", "[]", "config.json holds no JSON object"),
+        ("sentence_bert_config.json", "7", "sentence_bert_config.json holds no JSON object"),
+        ("sentence_bert_config.json", '{"max_seq_length": "long"}', "is 'long'; it must be a whole number"),
+        ("config.json", {**tiny("bert")[0], "model_type": "t5"}, "of type t5 can't be run here, only bert"),
+        ("config.json", {**tiny("bert")[0], "num_hidden_layers": 3}, "layer.2.* are missing"),
+        ("modules.json", [{"type": "x.Dense"}], "step Dense can't be run here; offer"),
+        ("1_Pooling/config.json", {"pooling_mode": "lasttoken"}, "unknown pooling lasttoken"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "content",
 )
-def test_what_can_not_be_run_says_so(tmp_path: Path, name: str, content: Any, reason: str) -> None:
+def test_a_file_that_can_not_be_read_or_run_says_so(tmp_path: Path, name: str, content: Any, reason: str) -> None:
     folder = write_model(tmp_path / "odd", pooling={})
-    write(folder / f"{name}.json", content)
+    (folder / name).write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     with pytest.raises(ModelUnavailable, match=reason):
         find_model(str(folder)).encode(["tea"])
 

@@ -30,14 +30,9 @@ def store() -> Study:
     return study_of(*drawn_texts(6))
 
 
-def task_of() -> DBTaskResult:
-    """Return the only task."""
-    return DBTaskResult.objects.get()
-
-
 def run_task() -> Any:
     """Do what the worker does with the only task."""
-    task = task_of()
+    task = DBTaskResult.objects.get()
     task.claim("worker")
     return do_job.func(*task.args_kwargs["args"])
 
@@ -161,7 +156,7 @@ def test_the_page_takes_all_settings_and_shows_how_far_it_is(study: Study, resea
     SeparabilityJob.objects.update(done=3, total=6)
     assert "3 of 6 matchups" in researcher.get("/studies/study/", headers=headers).text
     run_task()
-    task_of().delete()
+    DBTaskResult.objects.all().delete()
     assert "rouge1, 3 generations, 4 cross pairs, seed 5" in researcher.get("/studies/study/").text
 
 

@@ -107,21 +107,6 @@ def test_without_any_gold_there_is_no_such_batch_but_one_for_rating() -> None:
     assert Batch.objects.get().purpose == "rating"
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"gold_rate": 0.3, "repeat_rate": 0.3}, "make 0.6; together they may be 0.5 at most"),
-        ({"purpose": "gold", "gold_rate": 0.1}, "a batch for gold has no hidden checks"),
-        ({"purpose": "qualification", "repeat_rate": 0.1}, "a batch for qualification has no hidden checks"),
-    ],
-    ids=str,
-)
-def test_checks_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidSelection, match=message):
-        make_batch(with_gold(BETTER_ALPHA), **settings)
-    assert Batch.objects.count() == 0
-
-
 @pytest.mark.slow
 def test_the_same_batch_again_looks_at_purpose_and_rates() -> None:
     study = with_gold(BETTER_ALPHA, BETTER_ALPHA)

@@ -194,15 +194,15 @@ def test_a_batch_of_a_two_stage_study_needs_every_pairs_table() -> None:
     assert make_batch(study, name="all").hits.count() == 2
 
 
-def test_only_the_pairs_that_were_sampled_need_tables() -> None:
+def test_only_the_pairs_that_were_sampled_need_tables_and_a_draft_needs_none() -> None:
     study = make_study(instances=1, k=4, **TWO_STAGE)
-    seed = next(
-        seed for seed in range(50)
-        if make_batch(make_study(f"s{seed}", instances=1, k=4), pairs=1, seed=seed).hits.get().pairs.get().index == 2
-    )  # fmt: skip
-    add_tables(study, pairs=pairs_on("news-1").filter(index=2, matchup__instance__study=study))
+    draft = make_batch(study, pairs=1, status="draft")
 
-    assert make_batch(study, pairs=1, seed=seed).hits.get().pairs.get().index == 2
+    with pytest.raises(InvalidSelection, match="1 of 1 pairs"):
+        set_batch_status(batch=draft, status="open")
+    assert Batch.objects.get().status == "draft"
+    add_tables(study, pairs=draft.hits.get().pairs.all())
+    assert set_batch_status(batch=draft, status="open").status == "open"
     with pytest.raises(InvalidSelection, match="3 of 4 pairs"):
         make_batch(study, name="more", pairs=4)
 
