@@ -107,3 +107,9 @@ def test_a_prefetched_page_leaves_no_mark(study: Study) -> None:
     address = client.get("/rate/").headers["Location"]
     assert prefetch(address) == [204, 204]
     assert not Assignment.objects.get().displays.exclude(shown_at=None).exists()
+
+
+def test_who_has_no_role_is_told() -> None:
+    client = signed_in(make_user("nobody"))
+
+    assert [client.get(address).status_code for address in ("/", "/rate/")] == [403, 403]
