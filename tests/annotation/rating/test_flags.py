@@ -154,6 +154,11 @@ def test_a_hit_is_given_back_with_a_reason(study: Study) -> None:
     for words in ("I don&#x27;t want to read this", "I have no time for it now", "ada@example.org"):
         assert words in page
     assert page.count('type="radio"') == len(Assignment.ReturnReason)
+    for unclear in ({}, {"reason": "bored"}, {"reason": "other", "comment": "x" * 2001}):
+        refused = client.post(address, unclear)
+        assert (refused.status_code, "errorlist" in refused.text) == (422, True)
+    assignment.refresh_from_db()
+    assert assignment.state == "claimed"
     response = client.post(address, {"reason": "upsetting", "comment": f"Too sad. {ATTACK}"}, follow=True)
 
     assert response.redirect_chain[0][0] == "/rate/"
@@ -164,19 +169,6 @@ def test_a_hit_is_given_back_with_a_reason(study: Study) -> None:
     assert client.get(address).headers["Location"] == "/rate/"
     assert client.post(address, {"reason": "broken"}).status_code == 409
     assert Assignment.objects.claimed().get().hit_id != assignment.hit_id
-
-
-@pytest.mark.parametrize("sent", [{}, {"reason": "bored"}, {"reason": "other", "comment": "x" * 2001}], ids=str)
-def test_a_return_without_a_reason_is_asked_again(study: Study, sent: dict[str, str]) -> None:
-    make_batch(study)
-    client, assignment = at_work(study)
-
-    response = client.post(f"/rate/hit/{assignment.key}/return/", sent)
-
-    assert response.status_code == 422
-    assert "errorlist" in response.text
-    assignment.refresh_from_db()
-    assert assignment.state == "claimed"
 
 
 def test_the_qualification_is_not_given_back_and_says_so(study: Study) -> None:

@@ -63,12 +63,13 @@ def attempt(annotator: Annotator, *, right: int) -> list[Assignment]:
 # Consent
 
 
-def test_consent_says_what_is_paid_what_it_takes_and_what_comes_first() -> None:
+def test_consent_says_what_is_paid_and_what_comes_first_and_asks_again_after_an_unclear_answer() -> None:
     study = make_qualified_study(
         pay_per_hit=Decimal("0.75"), currency="EUR", minutes_per_hit=4, contact="Ada <ada@example.org>",
         content_warning="Some texts are **cruel**.", consent_version=3,
     )  # fmt: skip
-    page = signed_in(make_annotator(study, consent=False)).get(f"/rate/consent/{study.key}/").text
+    client, address = signed_in(make_annotator(study, consent=False)), f"/rate/consent/{study.key}/"
+    page = client.get(address).text
 
     assert "You are paid 0.75 EUR for each HIT (a page of texts to compare)" in page
     assert "A HIT takes about 4 minutes." in page
@@ -77,14 +78,8 @@ def test_consent_says_what_is_paid_what_it_takes_and_what_comes_first() -> None:
     assert "Ada &lt;ada@example.org&gt;" in page
     assert "Version 3 of this text." in page
     assert "withdraw/" not in page.lower()
-
-
-def test_an_unclear_answer_is_asked_again_with_everything_on_the_page() -> None:
-    study = make_qualified_study(minutes_per_hit=4)
-    client = signed_in(make_annotator(study, consent=False))
-
-    for answer in ("", "perhaps", "true"):
-        response = client.post(f"/rate/consent/{study.key}/", {"answer": answer})
+    for unclear in ("", "perhaps", "true"):
+        response = client.post(address, {"answer": unclear})
         assert response.status_code == 422
         assert "Please choose one of the two answers." in response.text
         assert "known answer" in response.text
@@ -232,19 +227,6 @@ def test_the_last_failed_attempt_is_a_polite_end() -> None:
     assert client.get("/rate/").headers["Location"] == address
 
 
-def test_an_annotator_who_passed_continues() -> None:
-    study = make_qualified_study()
-    annotator = make_annotator(study)
-    attempt(annotator, right=2)
-    client = signed_in(annotator)
-
-    page = client.get(f"/rate/qualification/{study.key}/").text
-
-    assert "That went well" in page
-    assert 'href="/rate/"' in page
-    assert Assignment.objects.get(key=client.get("/rate/").headers["Location"].split("/")[-2]).purpose == "rating"
-
-
 def test_feedback_shows_each_pair_on_this_raters_sides_with_why() -> None:
     study = make_qualified_study(qualification_attempts=1)
     annotator = make_annotator(study)
@@ -279,6 +261,7 @@ def test_feedback_is_on_a_submitted_qualification_of_ones_own_only() -> None:
     answer(first, right=2)
     assert client.get(f"/rate/hit/{first.key}/feedback/").status_code == 200
     answer(claim(annotator, timezone.now()), right=2)
+    assert "That went well" in client.get(f"/rate/qualification/{study.key}/").text
     rated = rate(claim(annotator, timezone.now()), at=timezone.now())
     for purpose in ("rating", "gold"):
         Assignment.objects.filter(pk=rated.pk).update(purpose=purpose)
