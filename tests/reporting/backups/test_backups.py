@@ -18,7 +18,8 @@ from django.db import connection, connections
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
-from annotation.models import Annotator, Rating, Study
+from annotation.core.reasons import NO_REASON, reason
+from annotation.models import Annotator, Rating, SeparabilityJob, Study
 from annotation.privacy.erasing import erase_rater
 from reporting.backups import whole
 from reporting.backups.whole import MANIFEST, Digest, tables, write_backup
@@ -84,6 +85,19 @@ def test_every_row_comes_back_also_by_way_of_another_database_and_the_erased_sta
     assert "0 raters erased again" in restore(again, "--replace", "--erasures")
     rater.refresh_from_db()
     assert rater.erased_at is None
+
+
+@pytest.mark.any_engine
+def test_reasons_keep_their_codes_and_older_ones_their_texts(tmp_path: Path) -> None:
+    reasons = [NO_REASON, reason("judgments_by", number=3, judges=["y"]), reason("text", text="of old")]
+    study = make_study()
+    for why in reasons:
+        SeparabilityJob.objects.create(study=study, asked={}, software_version="1", message=why)
+    write_backup(tmp_path / "backup", at=timezone.now())
+    with zipfile.ZipFile(tmp_path / "backup") as archive:
+        assert b', "of old", ' in archive.read(f"{SeparabilityJob._meta.db_table}.jsonl")
+    restore(tmp_path / "backup", "--replace")
+    assert list(SeparabilityJob.objects.order_by("pk").values_list("message", flat=True)) == reasons
 
 
 @pytest.mark.any_engine
