@@ -86,7 +86,7 @@ class UnknownStudy(AnnotationError):
 class UnknownName(AnnotationError):
     """The study has no system, data set, batch or user of this name. `field`: of forms, in which it was given."""
 
-    def __init__(self, message: str, field: str | None = None) -> None:
+    def __init__(self, message: Reason | str, field: str | None = None) -> None:
         self.field = field
         super().__init__(message)
 

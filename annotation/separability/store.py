@@ -13,6 +13,7 @@ from analysis.errors import AnalysisError, ConstantGroup
 from analysis.similarity.separability import Normalised, normalise, separability
 from analysis.types import FloatArray
 from annotation.core.errors import AnnotationError
+from annotation.core.reasons import reason
 from annotation.core.version import VERSION
 from annotation.models import Alignment, SeparabilityRun, StagedAlignment, Study
 from annotation.separability.alignments import AlignmentRows, or_none
@@ -76,9 +77,9 @@ def normalised(everything: Sequence[AlignmentRows], group: NormalisationGroup) -
     if bounds is not None:
         _check_fit(everything, group)
     if group.name == "study":
-        together = _normalised(everything, None)
+        together = _normalised(everything, None, alike="alike_in_study")
         bounds = together.low, together.high
-    return [_normalised([alignments], bounds, wider="study, or ") for alignments in everything]
+    return [_normalised([alignments], bounds) for alignments in everything]
 
 
 def _check_fit(everything: Sequence[AlignmentRows], group: NormalisationGroup) -> None:
@@ -87,26 +88,23 @@ def _check_fit(everything: Sequence[AlignmentRows], group: NormalisationGroup) -
     for alignments in everything:
         values = alignments.raw[~np.isnan(alignments.raw)]
         if (np.abs(values - low) > MAX_DISTANCE * (high - low)).any():
-            raise AnnotationError(
-                f"the scale {group.name} does not fit {alignments.configuration}: its alignments are from {values.min():g} to "
-                f"{values.max():g}. Take constants near these. Nothing was stored."
-            )
+            part, least, most = str(alignments.configuration), float(values.min()), float(values.max())
+            raise AnnotationError(reason("scale_does_not_fit", scale=group.name, part=part, least=least, most=most))
 
 
-def _normalised(everything: Sequence[AlignmentRows], bounds: tuple[float, float] | None, wider: str = "") -> Normalised:
+def _normalised(
+    everything: Sequence[AlignmentRows],
+    bounds: tuple[float, float] | None,
+    alike: str = "alike_in_configuration",
+) -> Normalised:
     low, high = bounds or (None, None)
     raw = np.concatenate([alignments.raw for alignments in everything])
     try:
         return normalise(raw[:, 0], raw[:, 1], raw[:, 2], low=low, high=high)
     except AnalysisError as error:
-        listed = "; ".join(str(alignments.configuration) for alignments in everything)
-        help_ = (
-            f". Nothing was stored. Take as group {wider}constants such as 0,1; or another similarity, "
-            "if these texts do differ"
-            if isinstance(error, ConstantGroup)
-            else ""
-        )
-        raise AnnotationError(f"separability of {listed}: {error}{help_}") from None
+        code = alike if isinstance(error, ConstantGroup) else "not_normalised"
+        parts = [str(alignments.configuration) for alignments in everything]
+        raise AnnotationError(reason(code, parts=parts, error=str(error))) from None
 
 
 @transaction.atomic

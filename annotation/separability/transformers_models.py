@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from annotation.core.errors import ModelUnavailable
+from annotation.core.reasons import reason
 from annotation.separability.encoder_folders import FolderModel, LoadedFolder, Vectors, import_optional
 
 PREFIX = "transformers"
-TO_INSTALL = "pip install 'tandem-eval[transformers]' (PyTorch for your GPU first, as its site says)"
+NEEDED = "needs_transformers"  # code of the refusal where a package is missing
 BATCH = 32  # texts of similar length that are run together
 DEFAULT_LENGTH = 512  # tokens, of models that say nothing
 
@@ -26,11 +27,9 @@ class TransformersFolder(LoadedFolder):
     @cached_property
     def network(self) -> Any:
         """The encoder, in 32 bits. Code that a folder brings along is not run."""
-        torch, transformers = (import_optional(name, TO_INSTALL) for name in ("torch", "transformers"))
+        torch, transformers = (import_optional(name, NEEDED) for name in ("torch", "transformers"))
         if self.settings.get("is_encoder_decoder"):
-            raise ModelUnavailable(
-                f"{self.folder}: a model of type {self.family} has a decoder; only encoders can be used"
-            )
+            raise ModelUnavailable(reason("model_decodes", folder=str(self.folder), family=self.family))
         transformers.utils.logging.disable_progress_bar()  # on standard error, where commands have their own
         try:
             network = transformers.AutoModel.from_pretrained(
@@ -41,8 +40,8 @@ class TransformersFolder(LoadedFolder):
                 dtype=torch.float32,
             )
         except Exception as error:  # the library raises many types
-            reason = " ".join(str(error).split())[:300]
-            raise ModelUnavailable(f"{self.folder}: transformers can't load it: {reason}") from error
+            why = " ".join(str(error).split())[:300]
+            raise ModelUnavailable(reason("model_not_loaded", folder=str(self.folder), error=why)) from error
         return network.to("cuda" if torch.cuda.is_available() else "cpu").eval()
 
     @property
@@ -65,7 +64,7 @@ class TransformersFolder(LoadedFolder):
 
     def token_vectors(self, texts: Sequence[Sequence[int]], layer: int | None = None) -> list[Vectors]:
         """Return the token vectors of texts after a layer, by default the last, in batches of similar lengths."""
-        torch = import_optional("torch", TO_INSTALL)
+        torch = import_optional("torch", NEEDED)
         vectors: list[Vectors] = [np.zeros((0, 0), np.float32)] * len(texts)
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         for start in range(0, len(order), BATCH):
@@ -114,4 +113,4 @@ def versions() -> list[str]:
     try:
         return [version(name) for name in ("torch", "transformers")]
     except PackageNotFoundError as error:
-        raise ModelUnavailable(f"running this language model takes the package {error.name}; {TO_INSTALL}") from None
+        raise ModelUnavailable(reason(NEEDED, package=error.name)) from None

@@ -20,6 +20,7 @@ from annotation.core.reasons import Reason, reason, restored
             reason("added", contents=[reason("instances", number=1), reason("ratings", number=1200)]),
             "1 instance, 1,200 ratings added",
         ),
+        (reason("no_such_part", study="s", part="x", parts=["a", "b {c}"]), "study s has no x; it has a; b {c}"),
         (reason("bad_lines", name="f {x}.csv", number=2000), "f {x}.csv: 2,000 bad lines; nothing was stored"),
     ],
 )

@@ -1,14 +1,19 @@
 """Separability in the background and through the API: asked for once, watched, taken up again, and never half-stored."""
 
+from collections.abc import Callable
+from pathlib import Path
+from shutil import rmtree
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from django.db import OperationalError
 from django.test import Client
+from django.utils.html import escape
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.errors import AnnotationError
+from annotation.core.reasons import Reason
 from annotation.core.tasks.processes import is_gone, this_machine, this_process
 from annotation.jobs import work
 from annotation.jobs.work import do_job
@@ -17,6 +22,7 @@ from annotation.separability import measure as separability_measure
 from annotation.separability import texts as separability_texts
 from annotation.separability.jobs import SeparabilityRequest, separability_state, start_separability
 from annotation.separability.services import compute_separability
+from tests.annotation.separability.model_folders import write_model
 from tests.annotation.separability.separability_studies import drawn_texts, stored, study_of
 from tests.factories import make_study, make_user
 from tests.fakes import dead_process, stopped_flag
@@ -102,9 +108,36 @@ def test_a_failure_is_told_and_the_numbers_before_it_stay(study: Study, monkeypa
     job.refresh_from_db()
     state = separability_state(same)
     assert (state["failure"], state["busy"], state["notice"]) == (job.message.text, False, "")
-    assert "every alignment of the normalisation group is 1.0" in job.message.text
+    assert (job.message.code, job.message.values["parts"]) == ("alike_in_configuration", ["news: alpha / beta"])
     assert stored(study) == before
     assert start_separability(same, SeparabilityRequest("rouge1"))[1]  # it may be asked for again
+
+
+@pytest.mark.parametrize(
+    ("damage", "codes"),
+    [
+        pytest.param(rmtree, ["fetching_is_off", "no_model"], id="gone"),
+        pytest.param(lambda folder: (folder / "tokenizer.json").unlink(), ["model_incomplete"], id="incomplete"),
+        pytest.param(
+            lambda folder: (folder / "tokenizer.json").write_text("no"),
+            ["not_compared_on", "file_unreadable"],
+            id="unreadable",
+        ),
+    ],
+)
+def test_a_model_that_the_worker_can_not_use_is_told_by_code(
+    study: Study, researcher: Client, settings: Any, tmp_path: Path, damage: Callable[[Path], object], codes: list[str]
+) -> None:
+    settings.MODEL_FOLDER = str(tmp_path)
+    folder = write_model(tmp_path / "tiny")
+    job, _ = start_separability(study, SeparabilityRequest("cosine", model="tiny"))
+    damage(folder)
+    assert run_task() == "stopped"
+    job.refresh_from_db()
+    assert [job.message.code, *(why.code for why in job.message.values.values() if isinstance(why, Reason))] == codes
+    (row,) = researcher.get("/api/v1/studies/study/separability/").json()
+    assert (row["message"], row["message_code"]) == (job.message.text, codes[0])
+    assert escape(job.message.text) in researcher.get("/studies/study/").text
 
 
 @pytest.mark.parametrize("told", [SystemExit(0), OperationalError()], ids=repr)
