@@ -54,7 +54,7 @@ def import_upload(path: Path, *, name: str, study: Study) -> Reason:
             # The log of how the study was made may be there.
             own = [table for table in TABLES if not table.same and table.model not in (Event, ImportRecord)]
             if full := [table.model._meta.verbose_name_plural for table in own if table.rows(study).exists()]:
-                raise AnnotationError(f"a bundle can be imported only into an empty study; {study.slug} has {full[0]}")
+                raise AnnotationError(reason("study_not_empty", study=study.slug, contents=str(full[0])))
             for setting, value in settings_of(bundle).items():
                 setattr(study, setting, value)
             validate(study)
@@ -75,7 +75,7 @@ def verify_upload(path: Path, *, name: str, study: Study) -> Reason:
 
 def _verified(folder: Path, progress: Progress = silent) -> Bundle:
     if not open_bundle(folder).contents.texts:
-        raise BadBundle("the bundle holds no texts: it can be verified, but not imported")
+        raise BadBundle(reason("bundle_without_texts"))
     return verify_bundle(folder, progress)
 
 
@@ -83,7 +83,7 @@ def _store(bundle: Bundle, study: Study, progress: Progress) -> None:
     """Store all rows, and compare the findings, within a transaction."""
     store(bundle, study, progress)
     numbers = all_numbers(study, bundle.contents)
-    refuse_differences(bundle.numbers, numbers, "from the imported study", other_name=True)
+    refuse_differences(bundle.numbers, numbers, "numbers_not_of_study", other_name=True)
     manifest = bundle.folder / MANIFEST
     record_import(
         study=study,

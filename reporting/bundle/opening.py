@@ -89,9 +89,9 @@ class Bundle:
             try:
                 row = read_value(line.decode())
             except ValueError as error:
-                raise BadBundle(f"{file}: line {number} is not valid: {error}") from None
+                raise BadBundle(reason("bundle_line", file=file, number=number, error=str(error))) from None
             if not isinstance(row, dict):
-                raise BadBundle(f"{file}: line {number} is no JSON object")
+                raise BadBundle(reason("bundle_line_not_object", file=file, number=number))
             yield row
 
     def lines(self, name: str) -> Iterator[bytes]:
@@ -102,12 +102,13 @@ class Bundle:
                 while line := lines.readline(LONGEST_LINE + 1):
                     number += 1
                     if len(line) > LONGEST_LINE:
-                        raise BadBundle(f"{file}: line {number} is longer than {LONGEST_LINE // 2**20} MB")
+                        why = reason("bundle_line_too_long", file=file, number=number, most=LONGEST_LINE // 2**20)
+                        raise BadBundle(why)
                     yield line
         except (OSError, EOFError, zlib.error) as error:
-            raise BadBundle(f"{file} can't be unpacked: {error}") from None
+            raise BadBundle(reason("not_unpacked", name=file, error=str(error))) from None
         if number != self.manifest["files"][file].get("rows"):
-            raise BadBundle(f"{file} has {number} rows, not as many as {MANIFEST} says")
+            raise BadBundle(reason("rows_not_as_listed", file=file, number=number))
 
     def check_files(self, progress: Progress = silent) -> None:
         """Compare every file with the manifest: its bytes, and how many rows it has.
@@ -117,7 +118,7 @@ class Bundle:
         listed = self.manifest["files"]
         for done, (name, entry) in enumerate(listed.items(), start=1):
             if sha256_of(self._path(name)) != entry.get("sha256"):
-                raise BadBundle(f"{name} has been changed: its SHA-256 is not that of {MANIFEST}")
+                raise BadBundle(reason("changed_in_bundle", file=name))
             if "rows" in entry:
                 deque(self.lines(name.removesuffix(row_file(""))), maxlen=0)  # which counts them
             progress(done, len(listed))
@@ -127,14 +128,14 @@ class Bundle:
             if path.is_symlink() or not path.is_dir()
         }
         if unlisted := sorted(present - set(listed) - {MANIFEST}):
-            raise BadBundle(f"{unlisted[0]} is no file of the bundle: {MANIFEST} doesn't list it")
+            raise BadBundle(reason("unlisted_in_bundle", file=unlisted[0]))
 
     def _document(self, name: str) -> Any:
         return _read_document(self._path(name))
 
     def _path(self, name: str) -> Path:
         if name not in self.manifest["files"]:
-            raise BadBundle(f"{MANIFEST} lists no {name}")
+            raise BadBundle(reason("bundle_without_file", file=name))
         return _file_of(self.folder, name)
 
 
@@ -144,14 +145,14 @@ def _file_of(folder: Path, name: str) -> Path:
     Raises: BadBundle for a name that leads elsewhere, a missing file, a symbolic link.
     """
     if not NAME.fullmatch(name) or ".." in name:
-        raise BadBundle(f"{name!r} can be no file of a bundle")
+        raise BadBundle(reason("no_name_in_bundle", name=repr(name)))
     path = folder
     for part in Path(name).parts:
         path /= part
         if os.path.islink(path):  # noqa: PTH114  # methods of Path raise OSError for a name that is too long
-            raise BadBundle(f"{name} is a symbolic link, which no file of a bundle may be")
+            raise BadBundle(reason("link_in_bundle", file=name))
     if not os.path.isfile(path):  # noqa: PTH113
-        raise BadBundle(f"{name} is missing")
+        raise BadBundle(reason("missing_in_bundle", file=name))
     return path
 
 
@@ -160,12 +161,12 @@ def _read_document(path: Path) -> Any:
         with path.open("rb") as file:
             data = file.read(LONGEST_DOCUMENT + 1)
         if len(data) > LONGEST_DOCUMENT:
-            raise BadBundle(f"{path.name} is larger than {LONGEST_DOCUMENT // 2**20:,} MB")
+            raise BadBundle(reason("document_too_large", file=path.name, most=LONGEST_DOCUMENT // 2**20))
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise BadBundle(f"{path.name} is not valid JSON: {error}") from None
+        raise BadBundle(reason("document_not_json", file=path.name, error=str(error))) from None
     except OSError as error:
-        raise BadBundle(f"{path.name} can't be read: {error.strerror}") from None
+        raise BadBundle(reason("file_unreadable", name=path.name, error=error.strerror)) from None
 
 
 def open_bundle(folder: Path) -> Bundle:
@@ -174,18 +175,17 @@ def open_bundle(folder: Path) -> Bundle:
     Raises: BadBundle if it is none, or one of a newer format.
     """
     if not os.path.isdir(folder):  # noqa: PTH112
-        raise BadBundle(f"{folder} is no folder")
+        raise BadBundle(reason("no_folder", folder=str(folder)))
     manifest = _read_document(_file_of(folder, MANIFEST))
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND or not isinstance(manifest.get("files"), dict):
-        raise BadBundle(f"{MANIFEST} is not that of a bundle")
+        raise BadBundle(reason("no_bundle"))
     version = manifest.get("format_version")
     if version != FORMAT_VERSION:
-        raise BadBundle(
-            f"the bundle has format {version}, written by Tandem {manifest.get('software_version')}; this version of Tandem "
-            f"reads format {FORMAT_VERSION}"
-        )
+        # As texts: a manifest may have anything here.
+        written = {"number": str(version), "version": str(manifest.get("software_version"))}
+        raise BadBundle(reason("bundle_of_other_format", **written, here=FORMAT_VERSION))
     if not all(isinstance(entry, dict) for entry in manifest["files"].values()):
-        raise BadBundle(f"{MANIFEST} says no hashes")
+        raise BadBundle(reason("bundle_without_hashes"))
     for name in manifest["files"]:
         _file_of(folder, name)
     return Bundle(folder, manifest)
@@ -221,5 +221,5 @@ def unpacked(path: Path, name: str = "") -> Iterator[Path]:
         unpack(path, Path(folder) / "packed", name, limit=MOST_UNPACKED)
         folders = list((Path(folder) / "packed").iterdir())
         if len(folders) != 1:
-            raise BadBundle(f"{name} holds more than the folder of one bundle")
+            raise BadBundle(reason("bundle_and_more", name=name))
         yield folders[0]

@@ -15,7 +15,7 @@ from annotation.core.conversations import as_content, content_problem, stored_me
 from annotation.core.database.bulk_sql import adapt_row, column_adapters, quote_column, quote_table
 from annotation.core.errors import AnnotationError
 from annotation.core.files.lines import text_problem
-from annotation.core.reasons import Reason
+from annotation.core.reasons import Reason, reason
 from annotation.models import Batch, Event, Generation, Hit, Instance, Study
 from annotation.studies.log import changes_of
 from judging.methods.sc2.record import shown_record
@@ -52,7 +52,7 @@ def settings_of(bundle: Bundle) -> dict[str, Any]:
     settings = {}
     for name, value in bundle.study["settings"].items():
         if name not in fields or name in IDENTITY:
-            raise BadBundle(f"study.json: {name} is no setting of a study")
+            raise BadBundle(reason("not_a_setting", name=name))
         settings[name] = _cleaned(fields[name], "study.json", value)
     return settings
 
@@ -68,7 +68,7 @@ def store(bundle: Bundle, study: Study, progress: Progress = silent, *, keep_key
         try:
             rows.store(table, _records(bundle, table))
         except (KeyError, TypeError, ValueError) as error:
-            raise BadBundle(f"{row_file(table.name)}: a row is not like the others: {error!r}") from None
+            raise BadBundle(reason("row_unlike_others", file=row_file(table.name), error=repr(error))) from None
         progress(done, len(TABLES) + 1)
 
 
@@ -101,7 +101,7 @@ def _content(name: str, value: Any) -> Row:
     if not isinstance(value, list):
         return {name: value, "messages": None}
     if problem := content_problem(value, name, may_be_blank=True):
-        raise BadBundle(f"instances: {problem.text}")
+        raise BadBundle(reason("bundle_content", why=problem))
     content = as_content(value)
     return {name: str(content), "messages": stored_messages(content)}
 
@@ -120,7 +120,7 @@ def _blank_texts(bundle: Bundle) -> Callable[[Row], str]:
         for side in ("a", "b"):
             length = lengths[row[f"generation_{side}"]] = pair[f"length_{side}"]
             if not 0 <= length <= LONGEST_LINE:
-                raise BadBundle(f"pairs: a text has {length} characters")
+                raise BadBundle(reason("bundle_length", length=length))
     return lambda row: "x" * lengths.get(row["id"], 1)
 
 
@@ -147,7 +147,8 @@ class StoredRows:
                     old.append(int(row["id"]))
                     values.append([read(row[name]) for name, read in recorded.items()])
                 except (KeyError, TypeError, ValueError) as error:
-                    raise BadBundle(f"{row_file(table.name)}: row {number}: {error!r}") from None
+                    why = reason("bundle_row", file=row_file(table.name), number=number, error=repr(error))
+                    raise BadBundle(why) from None
             new = self._shared(table, recorded, values)
             fresh = [index for index, key in enumerate(new) if key is None]
             for index, key in zip(fresh, self._new_keys(table, [old[index] for index in fresh]), strict=True):
@@ -196,11 +197,8 @@ class StoredRows:
             keys.append(existing and existing.pk)
             differing = [at for name, at in attributes.items() if existing and getattr(existing, at) != values[name]]
             if differing:
-                noun = table.model._meta.verbose_name
-                raise AnnotationError(
-                    f"there is a {noun} {existing} here already, with other settings ({', '.join(differing)}); the study "
-                    "can't be imported beside it"
-                )
+                named = {"kind": str(table.model._meta.verbose_name), "name": str(existing)}
+                raise AnnotationError(reason("not_beside_other", **named, differing=differing))
         return keys
 
     def _new_keys(self, table: DatabaseTable, old: list[int]) -> list[int]:
@@ -226,7 +224,7 @@ class StoredRows:
             with connection.cursor() as cursor:
                 cursor.executemany(statement, [adapt_row(row, adapt) for row in rows])
         except (DatabaseError, OverflowError, ValueError) as error:
-            raise BadBundle(f"{row_file(table.name)}: the rows can't be stored: {error}") from None
+            raise BadBundle(reason("rows_not_stored", file=row_file(table.name), error=str(error))) from None
 
 
 def _chunks(table: DatabaseTable, rows: Iterable[Row]) -> Iterator[list[Row]]:
@@ -266,7 +264,7 @@ class Keys:
         return self.new[index]
 
 
-def _cleaned(field: "Field[Any, Any]", where: str, value: Any) -> Any:
+def _cleaned(field: "Field[Any, Any]", file: str, value: Any) -> Any:
     """Return a value of a field as Python has it.
 
     Raises: BadBundle for one that the field can't have.
@@ -284,6 +282,6 @@ def _cleaned(field: "Field[Any, Any]", where: str, value: Any) -> Any:
                 read(value)
         return value
     except ValidationError as error:
-        raise BadBundle(f"{where}: {field.name}: {' '.join(error.messages)}") from None
+        raise BadBundle(reason("bundle_value", file=file, field=field.name, problems=error.messages)) from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise BadBundle(f"{where}: {field.name} can't be read: {error!r}") from None
+        raise BadBundle(reason("bundle_value_unreadable", file=file, field=field.name, error=repr(error))) from None

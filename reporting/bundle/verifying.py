@@ -14,11 +14,12 @@ from urllib.parse import quote
 from django.conf import settings
 from django.db import transaction
 
+from annotation.core.reasons import Reason, reason, restored
 from annotation.models import Study
 from annotation.models.members import main_group
 from annotation.planning.frozen_plans import frozen_plan, hash_of
 from annotation.studies.services import validate
-from reporting.bundle.layout import MANIFEST, NUMBERS, PLAN, STUDY, BadBundle, Progress, row_file, silent
+from reporting.bundle.layout import PLAN, BadBundle, Progress, row_file, silent
 from reporting.bundle.numbers import Numbers, all_numbers, parts_of
 from reporting.bundle.opening import Bundle, open_bundle
 from reporting.bundle.rows import READABLE, description_of
@@ -59,11 +60,11 @@ def compare_elsewhere(folder: Path) -> int:
         command = [sys.executable, "-m", "config", "verify_bundle", str(folder.resolve()), "--here"]
         program = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if program.returncode:
-        reason = program.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-        raise BadBundle(f"the numbers can't be computed from the records: {reason}")
+        last_line = program.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise BadBundle(reason("numbers_not_computed", error=last_line))
     result = json.loads(program.stdout)
     if "problem" in result:
-        raise BadBundle(result["problem"])
+        raise BadBundle(restored(result["problem"]))
     return int(result["reworded"])
 
 
@@ -83,21 +84,22 @@ def compare_here(folder: Path) -> int:
     stored = (plan.as_json(), hash_of(plan.text), plan.sha256) if plan else (None, None, None)
     in_file = bundle.manifest["files"].get(PLAN, {}).get("sha256")
     if (bundle.manifest.get("plan"), in_file, in_file) != stored:
-        raise BadBundle(f"{PLAN}, or the plan in {MANIFEST}, is not that of the records")
-    reworded = refuse_differences(bundle.numbers, all_numbers(study, bundle.contents), "from the rows")
+        raise BadBundle(reason("plan_differs"))
+    reworded = refuse_differences(bundle.numbers, all_numbers(study, bundle.contents), "numbers_not_of_rows")
     if bundle.study != json.loads(as_json(description_of(study))):
-        raise BadBundle(f"{STUDY} is not what follows from the records")
+        raise BadBundle(reason("study_differs"))
     for name, rows in READABLE.items():
         written = (as_json(row).encode() + b"\n" for row in rows(study, bundle.contents))
         for number, (line, row) in enumerate(zip_longest(bundle.lines(name), written), start=1):
             if line != row:
-                raise BadBundle(f"{row_file(name)}: row {number} is not what follows from the records")
+                raise BadBundle(reason("row_differs", file=row_file(name), number=number))
     return reworded
 
 
-def refuse_differences(stated: Numbers, computed: Numbers, where: str, *, other_name: bool = False) -> int:
-    """Compare the stated numbers, and the names beside them, with those found `where`, to the last digit.
+def refuse_differences(stated: Numbers, computed: Numbers, code: str, *, other_name: bool = False) -> int:
+    """Compare the stated numbers, and the names beside them, with the computed ones, to the last digit.
 
+    code       : of the refusal
     other_name : whether the study may have another name
     returns : how much else differs: sentences and codes, the answer's among them, and what is found and not stated. Code of
               another day words these in its own way, and may know of further numbers; of the same code there are none
@@ -105,11 +107,11 @@ def refuse_differences(stated: Numbers, computed: Numbers, where: str, *, other_
     """
     without = ("version", "study") if other_name else ("version",)
     listed = list(_differences(_plain(stated, without), _plain(computed, without), ""))
-    differing = [text for text, is_number in listed if is_number]
+    differing = [difference for difference in listed if difference is not None]
     if differing:
-        more = f"\n  and {len(differing) - MOST_LISTED:,} more" if len(differing) > MOST_LISTED else ""
-        listing = "\n".join(f"  {line}" for line in differing[:MOST_LISTED])
-        raise BadBundle(f"{len(differing):,} of {NUMBERS} differ from what follows {where}:\n{listing}{more}")
+        more = len(differing) - MOST_LISTED
+        shown = [*differing[:MOST_LISTED], *([reason("and_more", number=more)] if more > 0 else [])]
+        raise BadBundle(reason(code, number=len(differing), differing=shown))
     return len(listed)
 
 
@@ -122,12 +124,12 @@ def _plain(numbers: Numbers, without: Iterable[str]) -> Numbers:
     return plain
 
 
-def _differences(stated: Any, computed: Any, path: str, key: str = "") -> Iterator[tuple[str, bool]]:
-    """Yield what differs, and whether it is a number, or a name beside one."""
+def _differences(stated: Any, computed: Any, path: str, key: str = "") -> Iterator[Reason | None]:
+    """Yield how a number, or a name beside one, differs; None for anything else that does."""
     if key == ANSWER and stated != computed:
-        yield path, False
+        yield None
     elif isinstance(stated, dict) and isinstance(computed, dict):
-        yield from ((f"{path}.{name}", False) for name in computed if name not in stated)
+        yield from (None for name in computed if name not in stated)
         for name, value in stated.items():
             yield from _differences(value, computed.get(name, MISSING), f"{path}.{name}" if path else name, name)
     elif isinstance(stated, list) and isinstance(computed, list) and len(stated) == len(computed):
@@ -135,7 +137,7 @@ def _differences(stated: Any, computed: Any, path: str, key: str = "") -> Iterat
             yield from _differences(first, second, f"{path}[{index}]", key)
     elif type(stated) is not type(computed) or stated != computed:
         is_text = isinstance(stated, str) and (isinstance(computed, str) or computed is MISSING) and key not in NAMES
-        yield f"{path}: stated {_shown(stated)}, found {_shown(computed)}", not is_text
+        yield None if is_text else reason("number_differs", path=path, stated=_shown(stated), found=_shown(computed))
 
 
 def _shown(value: Any) -> str:

@@ -38,4 +38,4 @@ def _result(folder: Path) -> dict[str, Any]:
     try:
         return {"reworded": compare_here(folder)}
     except AnnotationError as error:
-        return {"problem": str(error)}
+        return {"problem": error.reason.stored()}

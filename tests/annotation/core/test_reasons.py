@@ -21,6 +21,10 @@ from annotation.core.reasons import Reason, reason, restored
             "1 instance, 1,200 ratings added",
         ),
         (reason("no_such_part", study="s", part="x", parts=["a", "b {c}"]), "study s has no x; it has a; b {c}"),
+        (
+            reason("numbers_not_of_rows", number=1200, differing=[reason("and_more", number=1199), "x: y"]),
+            "1,200 of numbers.json differ from what follows from the rows:\n  and 1,199 more\n  x: y",
+        ),
         (reason("bad_lines", name="f {x}.csv", number=2000), "f {x}.csv: 2,000 bad lines; nothing was stored"),
     ],
 )

@@ -11,6 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
+from annotation.core.reasons import Reason, reason
 from annotation.models import Study, Upload
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.numbers import PAGES
@@ -81,33 +82,34 @@ def test_a_bundle_that_is_sent_makes_the_same_study(bundle: Path, admin: Any) ->
     again = Upload.objects.get(status="queued")
     assert not read_files.call(again.pk)
     again.refresh_from_db()
-    assert again.message.text.startswith("a bundle can be imported only into an empty study; study has ")
+    assert (again.message.code, again.message.values["study"]) == ("study_not_empty", "study")
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
-    [("", "files as they were written; all numbers follow from the rows"), ("ratings.jsonl.gz", "ratings.jsonl.gz")],
+    ("change", "code"),
+    [("", "bundle_verified"), ("ratings.jsonl.gz", "changed_in_bundle")],
     ids=["whole", "changed"],
 )
-def test_a_bundle_is_verified_without_being_read_in(bundle: Path, admin: Any, change: str, told: str) -> None:
+def test_a_bundle_is_verified_without_being_read_in(bundle: Path, admin: Any, change: str, code: str) -> None:
     client = api_of(admin)
     answer = send(client, packed(bundle, change), "bundle-check")
     read_files.call(Upload.objects.get().pk)
     read = client.get(answer["Location"]).json()
     assert read["status"] == ("failed" if change else "done")
-    assert told in read["detail"]
+    message = Upload.objects.get().message
+    assert (message.code, read["detail"]) == (code, message.text)
     assert not Study.objects.get(slug="study").instances.exists()
 
 
 @pytest.mark.parametrize(
     ("change", "name", "why"),
     [
-        pytest.param("numbers.json", "b.zip", "numbers.json has been changed", id="changed byte"),
-        pytest.param("", "b.jsonl", "b.jsonl: this kind is sent as one ZIP archive", id="no archive"),
+        pytest.param("numbers.json", "b.zip", reason("changed_in_bundle", file="numbers.json"), id="changed byte"),
+        pytest.param("", "b.jsonl", reason("not_one_archive", name="b.jsonl"), id="no archive"),
     ],
 )
 def test_a_bundle_that_is_none_leaves_the_study_empty(
-    bundle: Path, admin: Any, change: str, name: str, why: str
+    bundle: Path, admin: Any, change: str, name: str, why: Reason
 ) -> None:
     file = packed(bundle, change)
     file.name = name
@@ -115,7 +117,7 @@ def test_a_bundle_that_is_none_leaves_the_study_empty(
     upload = Upload.objects.get()
     assert not read_files.call(upload.pk)
     upload.refresh_from_db()
-    assert why in upload.message.text
+    assert upload.message == why
     assert not Study.objects.get(slug="study").systems.exists()
 
 

@@ -15,6 +15,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import transaction
 
+from annotation.core.reasons import reason
 from annotation.models import Study
 from reporting.bundle import verifying
 from reporting.bundle.importing import import_bundle
@@ -223,14 +224,17 @@ def test_another_process_verifies_without_the_database(copy: Path, django_assert
     with django_assert_num_queries(0):
         assert verify_bundle(copy).reworded == 0
         rewrite(copy, "ratings.jsonl.gz", in_row(flipped))
-        with pytest.raises(CommandError, match=r"ratings\.jsonl\.gz: row 1 is not what follows from the records"):
-            call_command("verify_bundle", str(copy))
+        with pytest.raises(BadBundle) as refused:
+            verify_bundle(copy)
+    assert refused.value.reason == reason("row_differs", file="ratings.jsonl.gz", number=1)
 
 
 def test_records_that_nothing_can_be_computed_from_are_refused(copy: Path) -> None:
     rewrite(copy, "study.json", lambda data: b"[]")
-    with pytest.raises(BadBundle, match="the numbers can't be computed from the records: TypeError"):
+    with pytest.raises(BadBundle) as refused:
         verify_bundle(copy)
+    assert refused.value.reason.code == "numbers_not_computed"
+    assert str(refused.value.reason.values["error"]).startswith("TypeError")
 
 
 def test_a_rating_that_was_changed_in_the_records_is_named_by_the_numbers_that_it_moves(copy: Path) -> None:
@@ -339,7 +343,7 @@ def test_numbers_and_the_names_of_what_they_are_of_that_do_not_follow_are_refuse
     numbers["table_effect"]["arms"][1].update(arm="placebo:c8")
 
     with pytest.raises(BadBundle) as caught:
-        refuse_differences(numbers, stated(small_bundle), "from the rows")
+        refuse_differences(numbers, stated(small_bundle), "numbers_not_of_rows")
     first, *told = str(caught.value).splitlines()
     assert first == "5 of numbers.json differ from what follows from the rows:"
     assert sorted(one.partition(", found")[0].strip() for one in told) == [
