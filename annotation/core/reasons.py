@@ -77,6 +77,15 @@ TEXTS = {
     "few_sources": "{number:,} instances have {sources:,} different sources",
     "names_of_systems": "{number:,} of {count:,} texts are names of systems: the texts may be in another column",
     "other_reasons": "{number:,} of the ratings have another reason here than in the study, which keeps its own",
+    # Of files that are made.
+    "file_not_written": "the file can't be written: {error}",
+    "not_written_to": "can't write to {name}: {error}",
+    "no_preferences_to_write": "there is no preference to write, and a folder without rows can't be loaded",
+    "no_preferences_of": "{study} has no preferences by {raters} to rank by; choose other raters",
+    "no_ratings_by": "study {study} has no ratings by {raters}; it has those of {existing}",
+    "no_dataset": "study {study} has no data set {dataset}; it has {datasets}",
+    "nothing_to_rank": "study {study} has no pairs of texts, so that nothing can be ranked",
+    "nothing_to_rank_in": "study {study} has no pairs of texts of data set {dataset}, so that nothing can be ranked",
     # Of bundles.
     "no_folder": "{folder} is no folder",
     "no_bundle": "manifest.json is not that of a bundle",

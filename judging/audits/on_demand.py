@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.core.database.bulk_sql import chunked, insert_rows
+from annotation.core.reasons import reason
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.models import Study
 from annotation.models.jobs import lease_expired
@@ -78,7 +79,7 @@ def start_on_demand(
     Raises: BadSettings if the judge can't be asked about the study, or its cost can't be capped
     """
     if judge.is_jury:
-        raise BadSettings(f"{judge.name} is a jury, which makes no calls: rank with one of its members")
+        raise BadSettings(reason("jury_ranks_not", judge=judge.name))
     copied = store_judge(asker(judge))
     check(study, copied, [question])
     run = locked_run(study, copied, [question], only=ON_DEMAND, status=JudgeRun.Status.PAUSED)
@@ -117,7 +118,7 @@ def check_free(run: JudgeRun) -> None:
     if holder is None or is_gone(holder.executor):
         return
     if not lease_expired(holder.renewed_at) or has_live_worker(run):
-        raise RunBusy(f"judge {run.judge} is being asked for another ranking of {run.study}; wait for it, or stop it")
+        raise RunBusy(reason("asked_for_another", judge=str(run.judge), study=str(run.study)))
 
 
 @transaction.atomic

@@ -6,6 +6,13 @@ SENT_BY_NEW_JUDGES = "new judges are added so (a parameter that is null, as seed
 TEXTS.update(
     {
         "stopped_elsewhere": "stopped by another process",
+        "stopped_on_request": "stopped on request",
+        "stopped_as_asked": "stopped after as many cells as were asked for",
+        "run_busy": "another process is working on this run",
+        "asked_for_another": "judge {judge} is being asked for another ranking of {study}; wait for it, or stop it",
+        "jury_ranks_not": "{judge} is a jury, which makes no calls: rank with one of its members",
+        "no_such_tables": "study {study} has no such comparison tables",
+        "checked_elsewhere": "tables of this study were checked with {model} at endpoint {other}; at {endpoint} it may be another model. Use that endpoint, or a model name that is unique",
         "taken_over": "another process has taken over, since this one did not respond for too long; nothing more was asked",
         "no_endpoint": "judge {judge} has no endpoint",
         "made_elsewhere": "verdicts of method {method} are imported, so it can't be run",

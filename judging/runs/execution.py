@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from django.db import InterfaceError, OperationalError
 
-from annotation.core.reasons import reason
+from annotation.core.reasons import Reason, reason
 from annotation.core.tasks.stopping import StopFlag
 from judging.calls.engine import carry_out
 from judging.calls.requests import parsed, setting_of
@@ -34,12 +34,17 @@ class ExecutionResult:
     """
 
     status: str
-    message: str
+    reason: Reason
     progress: Progress
     as_asked: bool = False
     signal: bool = False
     batch_pending: bool = False
     cells_left: int | None = None
+
+    @property
+    def message(self) -> str:
+        """The reason in English."""
+        return str(self.reason)
 
 
 def execute(
@@ -62,7 +67,7 @@ def execute(
     progress = Progress()
     if worker is None:
         cancel_batches(run)
-        return ExecutionResult(run.status, run.message.text, progress)
+        return ExecutionResult(run.status, run.message, progress)
     job = RunWork(run, worker, progress, stop, on_progress, limit, wait_for_batches)
     job.count_done()
     try:
@@ -80,32 +85,32 @@ def work(job: RunWork, when_stopped: str, make_client: MakeClient) -> ExecutionR
     try:
         if fill_cells(job, make_client):
             job.run.refresh_from_db(fields=["status", "message"])
-            return ExecutionResult(job.run.status, job.run.message.text, job.progress)
+            return ExecutionResult(job.run.status, job.run.message, job.progress)
     except StatusChanged:  # stopped from elsewhere
         leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
         job.run.refresh_from_db(fields=["status", "message"])
         cancel_batches(job.run)
-        return ExecutionResult(job.run.status, (job.run.message or reason("stopped_elsewhere")).text, job.progress)
+        return ExecutionResult(job.run.status, job.run.message or reason("stopped_elsewhere"), job.progress)
     except BatchPending as error:
         status = leases.leave(job.worker, status=JudgeRun.Status.QUEUED, message=error.reason)
         pending = status == JudgeRun.Status.QUEUED
-        return ExecutionResult(status, str(error), job.progress, batch_pending=pending, cells_left=error.cells_left)
+        return ExecutionResult(status, error.reason, job.progress, batch_pending=pending, cells_left=error.cells_left)
     except RunBusy as error:
         status = leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
-        return ExecutionResult(status, str(error), job.progress)
+        return ExecutionResult(status, error.reason, job.progress)
     except CapReached as error:
         status = leases.leave(job.worker, status=JudgeRun.Status.PAUSED, message=error.reason)
-        return ExecutionResult(status, str(error), job.progress)
+        return ExecutionResult(status, error.reason, job.progress)
     except JudgingError as error:
         log.warning("%s stopped: %s", job.run, error)
         # Other workers may succeed, as when only this machine lacks the key.
         leases.leave(job.worker, status=JudgeRun.Status.FAILED, message=error.reason, only_if_last=True)
-        return ExecutionResult(JudgeRun.Status.FAILED, str(error), job.progress)
+        return ExecutionResult(JudgeRun.Status.FAILED, error.reason, job.progress)
     if job.stop.is_set():
         status = leases.leave(job.worker, status=when_stopped, only_if_last=True)
-        return ExecutionResult(status, "stopped on request", job.progress, signal=True)
+        return ExecutionResult(status, reason("stopped_on_request"), job.progress, signal=True)
     status = leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
-    return ExecutionResult(status, "stopped after as many cells as were asked for", job.progress, as_asked=True)
+    return ExecutionResult(status, reason("stopped_as_asked"), job.progress, as_asked=True)
 
 
 def fill_cells(job: RunWork, make_client: MakeClient) -> bool:

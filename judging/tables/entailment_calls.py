@@ -121,7 +121,7 @@ def name_of(endpoint: Endpoint) -> str:
 def require_tables(study: Study, variant: str) -> None:
     """Raise AnnotationError if a study has no tables, or none of a variant."""
     if not study.tables.filter(**({"variant": variant} if variant else {})).exists():
-        raise AnnotationError(f"study {study.slug} has no such comparison tables")
+        raise AnnotationError(reason("no_such_tables", study=study.slug))
 
 
 def estimate_entailment(
@@ -141,10 +141,8 @@ def open_tables(study: Study, *, endpoint: Endpoint, variant: str) -> tuple[list
     earlier = TableCheck.objects.filter(table__in=tables.values("pk"), model=name_of(endpoint))
     other_check = earlier.exclude(endpoint=endpoint).select_related("endpoint").first()
     if other_check is not None:
-        raise BadSettings(
-            f"tables of this study were checked with {other_check.model} at endpoint {other_check.endpoint.name}; at "
-            f"{endpoint.name} it may be another model. Use that endpoint, or a model name that is unique"
-        )
+        named = {"model": other_check.model, "other": other_check.endpoint.name, "endpoint": endpoint.name}
+        raise BadSettings(reason("checked_elsewhere", **named))
     results = []
     for table in with_texts(tables.exclude(pk__in=earlier.values("table"))).order_by("pk"):
         rows = rows_of(table.rows)

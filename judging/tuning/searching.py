@@ -105,7 +105,7 @@ class Search:
         if ended.signal:
             raise Interrupted
         if ended.status != JudgeRun.Status.DONE:
-            raise TuningStopped(ended.message)
+            raise TuningStopped(ended.reason)
         return JudgeRun.objects.select_related("judge__endpoint", "study").get(pk=run.pk)
 
     def _share_of_cap(self, run: JudgeRun) -> Decimal | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.core.errors import AnnotationError, Interrupted
+from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from annotation.jobs.work import Hold, held
 from judging.endpoints.services import find_endpoint
@@ -70,7 +71,7 @@ def _ranking(file: MadeFile, folder: Path, hold: Hold) -> None:
             file.save(update_fields=["options"])
             raise Interrupted
         if ended and ended.status == JudgeRun.Status.FAILED:
-            raise AnnotationError(ended.message)
+            raise AnnotationError(ended.reason)
         ranking = asked.found
     else:
         ranking = rank_stored(file.study, settings)
@@ -140,7 +141,7 @@ def _make(job_file: MadeFile, hold: Hold) -> int:
         size = packed.stat().st_size
         packed.replace(target)
     except OSError as error:
-        raise AnnotationError(f"the file can't be written: {error.strerror}") from None
+        raise AnnotationError(reason("file_not_written", error=error.strerror)) from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return size

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from annotation.core.errors import AnnotationError
-from annotation.core.reasons import Reason
+from annotation.core.reasons import Reason, reason
 
 LEVEL = 5  # of gzip: a third of the time of the default, files a few per cent larger
 
@@ -112,4 +112,5 @@ def new_folder(path: Path) -> Iterator[Folder]:
             shutil.rmtree(part_folder, ignore_errors=True)
             raise
     except OSError as error:
-        raise AnnotationError(f"can't write to {path.name}: {error.strerror}") from None  # a page may show it
+        why = reason("not_written_to", name=path.name, error=error.strerror)  # a page may show it
+        raise AnnotationError(why) from None

@@ -9,6 +9,7 @@ from analysis.agreement.coefficients import VALUES, majority_of_counts
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.database.columns import number_columns
 from annotation.core.errors import UnknownName
+from annotation.core.reasons import reason
 from annotation.models import Generation, Pair, Study
 from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.outcomes import Selection, human_answers_on_each, select_each
@@ -116,8 +117,7 @@ def read_preferences(study: Study, choice: Chosen) -> Preferences:
     """
     existing = {f"{JUDGE}{run.judge.name}": run for run in judges_of(study, question=choice.question)}
     if strangers := [name for name in choice.raters if name != PEOPLE and name not in existing]:
-        names = ", ".join([PEOPLE, *existing])
-        raise UnknownName(f"study {study.slug} has no ratings by {', '.join(strangers)}; it has those of {names}")
+        raise UnknownName(reason("no_ratings_by", study=study.slug, raters=strangers, existing=[PEOPLE, *existing]))
     runs = [existing[name] for name in dict.fromkeys(choice.raters) if name != PEOPLE]
     selections = select_each(study, _configurations(study, choice))
     judged = judgments_on_each(study, selections, [run.judge for run in runs], question=choice.question)
@@ -153,8 +153,8 @@ def _configurations(study: Study, choice: Chosen) -> list[Configuration]:
     existing = configurations(study, checks=False)
     results = [item for item in existing if choice.dataset in ("", item.dataset)]
     if choice.dataset and not results:
-        listed = ", ".join(dict.fromkeys(item.dataset for item in existing)) or "none"
-        raise UnknownName(f"study {study.slug} has no data set {choice.dataset}; it has {listed}")
+        datasets = list(dict.fromkeys(item.dataset for item in existing)) or "none"
+        raise UnknownName(reason("no_dataset", study=study.slug, dataset=choice.dataset, datasets=datasets))
     return [item for item in results if {*choice.systems} <= {item.system_a.name, item.system_b.name}]
 
 

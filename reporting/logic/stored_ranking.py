@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.core.errors import AnnotationError, UnknownName
+from annotation.core.reasons import reason
 from annotation.models import Generation, Study
 from annotation.studies.questions import find_question
 from judging.audits.on_demand import estimate_on_demand
@@ -100,8 +101,8 @@ def sets_to_rank(study: Study, judge: Judge, *, dataset: str, sample: int | None
         drawn = sorted(names, key=lambda name: place_in_draw(0, name))[:sample]
     sets, pairs = read_text_sets(study, judge=judge, dataset=dataset, instances=drawn)
     if not sets:
-        of = f" of data set {dataset}" if dataset else ""
-        raise AnnotationError(f"study {study.slug} has no pairs of texts{of}, so that nothing can be ranked")
+        code = "nothing_to_rank_in" if dataset else "nothing_to_rank"
+        raise AnnotationError(reason(code, study=study.slug, dataset=dataset))
     return sets, pairs
 
 

@@ -11,7 +11,7 @@ from analysis.logic.transitivity import coin_transitivity, complete_set_sums
 from analysis.ranking.refinement import Method, Repaired, repair
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.errors import AnnotationError
-from annotation.core.reasons import Reason
+from annotation.core.reasons import Reason, reason
 from annotation.models import Study
 from annotation.studies.questions import find_question
 from reporting.core.reasons import FEW_COMPLETE_SETS
@@ -178,7 +178,7 @@ def write_refined(study: Study, out: Path, repair: Repair, options: Options) -> 
     repaired = repair_study(repair.given(study), method=repair.method, seed=repair.seed)
     raters = list(repair.wanted.raters)
     if not len(repaired.pairs):
-        raise AnnotationError(f"{study.slug} has no preferences by {', '.join(raters)} to rank by; choose other raters")
+        raise AnnotationError(reason("no_preferences_of", study=study.slug, raters=raters))
     question = find_question(study, repair.wanted.question).text
     written = write_training_data(repaired, out, title=study.title, question=question, options=options)
     return {"study": study.slug, "raters": raters, "seed": repair.seed, **report(repaired), "written": written}

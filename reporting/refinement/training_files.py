@@ -12,6 +12,7 @@ from analysis.types import FloatArray, IntArray
 from annotation.core.conversations import Transcript, as_messages, raw_content, stored_content
 from annotation.core.counting import printable
 from annotation.core.errors import AnnotationError
+from annotation.core.reasons import reason
 from annotation.core.version import VERSION
 from annotation.models import Generation, Instance
 from reporting.exports.elsewhere import RowFilter
@@ -141,7 +142,7 @@ def write_training_data(
     pairs, held_out_pairs = kept_rows, _rows_of(pairs[is_apart], options)
     form = PARQUET if options.form == "hf" else "jsonl"
     if form == PARQUET and not len(repaired.pairs):
-        raise AnnotationError("there is no preference to write, and a folder without rows can't be loaded")
+        raise AnnotationError(reason("no_preferences_to_write"))
     if form == PARQUET:
         out.mkdir(parents=True, exist_ok=True)
         (out / "test.parquet").unlink(missing_ok=True)  # of an earlier time, with what is now trained on

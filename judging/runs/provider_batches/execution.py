@@ -61,7 +61,7 @@ class PassSession(RunWorkerSession):
         """
         first = self.run.workers.order_by("pk").first()
         if first is not None and first.pk != self.job.worker.pk and leases.is_alive(first):
-            raise RunBusy("another process is working on this run")
+            raise RunBusy(reason("run_busy"))
         if not leases.lock_worker(self.job.worker.pk):
             return
         free = free_cells(self.run).order_by()

@@ -202,7 +202,7 @@ def test_a_cap_that_ends_it_in_the_middle_loses_nothing(study: Study, judge: Jud
     with pytest.raises(TuningStopped):
         search(tuning, client).work()
     tuning.refresh_from_db()
-    assert (tuning.status, tuning.tuned, bool(tuning.message)) == ("stopped", None, True)
+    assert (tuning.status, tuning.tuned, tuning.message.code) == ("stopped", None, "cap_reached")
     calls = len(client.bodies)
     assert 0 < calls < 80
     again = start_tuning(asked_for(study, judge), max_cost=Decimal(1))

@@ -12,8 +12,9 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.annotators.consent import withdraw
 from annotation.core.errors import AnnotationError
+from annotation.core.reasons import reason
 from annotation.jobs.work import do_job
-from annotation.models import Study
+from annotation.models import Rating, Study
 from annotation.privacy.erasing import erase_rater
 from reporting.bundle.verifying import verify_bundle
 from reporting.downloads import making
@@ -104,6 +105,18 @@ def test_a_failure_is_said_and_leaves_nothing(
     run_tasks()
     assert "Ended early: the &lt;disk&gt; is full" in researcher.get(f"/studies/{study.slug}/files/").text
     assert list(path_of(made).parent.iterdir()) == []
+
+
+def test_training_data_of_nobody_are_refused_by_code(study: Study, researcher: Client) -> None:
+    Rating.objects.all().delete()
+    address = f"/api/v1/studies/{study.slug}/files/"
+    assert researcher.post(address, {"kind": "refined"}, content_type="application/json").status_code == 202
+    run_tasks()
+    made = MadeFile.objects.get()
+    assert (made.status, made.message) == ("stopped", reason("no_preferences_of", study=study.slug, raters=["people"]))
+    (row,) = researcher.get(address).json()
+    assert (row["message"], row["message_code"]) == (made.message.text, "no_preferences_of")
+    assert made.message.text in researcher.get(f"/studies/{study.slug}/files/").text
 
 
 def test_a_stopping_worker_leaves_the_file_in_the_queue(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.errors import AnnotationError
+from annotation.core.reasons import NO_REASON, reason
 from annotation.core.tasks.processes import this_machine
 from annotation.core.tasks.stopping import StopFlag
 from annotation.jobs import work
@@ -292,6 +293,11 @@ def test_one_process_asks_a_judge_for_rankings_of_a_study_at_a_time() -> None:
     RunHolder.objects.create(run=run, executor="elsewhere:7:x", renewed_at=timezone.now())
     with pytest.raises(CommandError, match="judge guess-rank is being asked"):
         call_command(*command)
+    asked = {"judge": "guess", "run": True, "in_flight": None, "max_cost": None, "limit": None}
+    made, _ = queue_file(study, "ranking", asked)
+    assert work.do_job.func("reporting.MadeFile", made.pk) == "stopped"
+    made.refresh_from_db()
+    assert made.message == reason("asked_for_another", judge="guess-rank", study="tried")
 
 
 @pytest.mark.parametrize(
@@ -304,7 +310,8 @@ def test_a_file_for_which_a_judge_is_asked_is_continued_or_fails(
     settings.DATA_DIR = tmp_path
     study, _ = build_four_systems(instances=2)
     make_judge("coin", name="guess")
-    ended = ExecutionResult(status, "no answer", Progress(), signal=signal)
+    why = reason("no_answer", error="HTTP 500")
+    ended = ExecutionResult(status, why, Progress(), signal=signal)
     monkeypatch.setattr(live_ranking, "ask_rankings", lambda *_, **__: RankingProgress(2, asked=3, ended=ended))
     asked = {"judge": "guess", "run": True, "in_flight": None, "max_cost": None, "limit": 7}
     made, _ = queue_file(study, "ranking", asked | {"methods": ["pairs"], "seeds": 1})
@@ -313,7 +320,7 @@ def test_a_file_for_which_a_judge_is_asked_is_continued_or_fails(
     with pytest.raises(SystemExit) if signal else nullcontext():
         work.do_job.func("reporting.MadeFile", made.pk)
     made.refresh_from_db()
-    assert (made.status, made.message.text) == (("queued", "") if signal else ("stopped", "no answer"))
+    assert (made.status, made.message) == (("queued", NO_REASON) if signal else ("stopped", why))
     assert made.options["limit"] == left
 
 
