@@ -46,10 +46,8 @@ def question_of(body: Body) -> str:
 
 
 def choose(body: Body, behaviour: Behaviour, *, seed: object, offered: tuple[str, ...]) -> str:
-    """Choose among what is on offer: the first, the second, or perhaps a third, which is a tie."""
+    """Choose the first or the second of what is on offer."""
     how = behaviour.answer
-    if how == "tie" and len(offered) > 2:
-        return offered[2]
     if how == "longer":
         texts = [found["text"] for found in FENCED.finditer(question_of(body))][-2:]
         how = "second" if len(texts) == 2 and len(texts[1]) > len(texts[0]) else "first"
@@ -74,7 +72,7 @@ def answer_text(body: Body, behaviour: Behaviour, *, seed: object) -> str:
         if behaviour.text:
             return behaviour.text
     schema = None if "json_schema" in behaviour.ignores else schema_of(body)
-    if (made := table_answer(question_of(body), seed=seed, how=behaviour.comparator)) is not None:
+    if (made := table_answer(question_of(body), seed=seed)) is not None:
         return made if schema is None else json.dumps(in_lengths(json.loads(made), schema, behaviour))
     if schema is not None:
         return json.dumps(in_lengths(filled(schema, body, behaviour, seed=seed), schema, behaviour))

@@ -13,18 +13,15 @@ class Behaviour:
     delay         : seconds before each answer
     too_many      : share of calls answered 429; `retry_after` seconds go with it, unless negative
     error         : share of calls answered 500
-    drop          : share of calls whose connection is closed without an answer
     malformed     : share of answers that are half a JSON
     slow          : share of answers whose body comes in pieces over `slow_seconds`
-    empty         : share of answers without content
     refuse, declined : share of refusals, in words and in the field for them
     unreadable    : share of answers that name no choice
     parts         : share of answers whose content is a list of parts, the thoughts first
     thoughts      : share of answers that are nothing but thoughts, in a field of their own
     no_choices    : share of completions without any choice, whose tokens count all the same
     error_body    : share of calls answered 200 with the error `error_code` in the body
-    answer        : `first`, `second`, `longer`, `tie`, `random` (by the seed sent, else by the question)
-    comparator    : which of two tables it picks: by `grade`, the `first`, by a `cycle`, or `unclear`
+    answer        : `first`, `second`, `longer`, `random` (by the seed sent, else by the question)
     text          : one answer for everything, in place of an answer that fits the question
     rules         : pairs of a regular expression on the last message and the answer to what it matches
     reasoning     : tokens of reasoning, which nobody sees; `reasoning_in` says where they are counted: `within` the
@@ -37,7 +34,7 @@ class Behaviour:
     endless       : texts in a JSON schema go on to their longest, or for ever
     ignores       : what is taken without effect: `logprobs`, `tools`, `json_schema`, `schema_lengths`, `seed`, `n`
     rejects       : what is refused with 400, of the same names, and `temperature`, `max_tokens`, `max_completion_tokens`
-    missing       : whole parts that answer 404: `chat`, `batches`, `files`, `models`
+    missing       : whole parts that answer 404: `chat`, `batches`, `files`
     key           : the only key that is let in, where one is needed
     seed          : draws what goes wrong
     batch_polls   : looks at a batch until it is done
@@ -51,11 +48,9 @@ class Behaviour:
     too_many: float = 0.0
     retry_after: float = -1.0
     error: float = 0.0
-    drop: float = 0.0
     malformed: float = 0.0
     slow: float = 0.0
     slow_seconds: float = 1.0
-    empty: float = 0.0
     refuse: float = 0.0
     declined: float = 0.0
     unreadable: float = 0.0
@@ -65,7 +60,6 @@ class Behaviour:
     error_body: float = 0.0
     error_code: str = "model_not_found"
     answer: str = "first"
-    comparator: str = "grade"
     text: str = ""
     rules: list[list[str]] = field(default_factory=list)
     reasoning: int = 0
@@ -98,10 +92,10 @@ class Behaviour:
 
 
 TROUBLES = (
-    *("too_many", "error", "drop", "malformed", "slow", "empty", "refuse"),
+    *("too_many", "error", "malformed", "slow", "refuse"),
     *("declined", "unreadable", "parts", "thoughts", "no_choices", "error_body"),
 )
-NO_ANSWER = frozenset({"too_many", "error", "drop", "malformed", "error_body"})
+NO_ANSWER = frozenset({"too_many", "error", "malformed", "error_body"})
 TYPES = get_type_hints(Behaviour)
 NAMES = [one.name for one in fields(Behaviour)]
 

@@ -105,9 +105,6 @@ def choice(body: Body, behaviour: Behaviour, trouble: str, index: int) -> dict[s
         message["tool_calls"] = [call]
         return made | {"finish_reason": "tool_calls"}
     text = answers.answer_text(body, behaviour, seed=drawn_from)
-    if trouble == "empty":
-        message["content"] = ""
-        return made
     if trouble == "thoughts":
         message["reasoning_content"] = THOUGHTS
         return made | {"finish_reason": "length"}

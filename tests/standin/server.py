@@ -24,7 +24,7 @@ def json_response(content: Any, status: int = 200, headers: dict[str, str] | Non
 
 
 class StandInServer:
-    """Answers chat completions, files, batches and models under `/v1`, and is told what to do under `/control`."""
+    """Answers chat completions, files and batches under `/v1`, and is told what to do under `/control`."""
 
     def __init__(self, behaviour: Behaviour | None = None) -> None:
         self.state = State(behaviour or Behaviour())
@@ -81,10 +81,6 @@ class StandInServer:
             return json_response({"error": {"message": "Rate limit reached", "code": "rate_limit"}}, 429, wait)
         if trouble == "error":
             return json_response({"error": {"message": "The server had an error", "code": None}}, 500)
-        if trouble == "drop":
-            if request.transport is not None:
-                request.transport.close()
-            return web.Response()
         answer = chat.completion(body, behaviour, trouble)
         if behaviour.prefix_cache and "usage" in answer:
             self.state.use(body, answer["usage"])
@@ -107,21 +103,15 @@ class StandInServer:
         return response
 
     async def others(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer about models, vectors, files and batches."""
+        """Answer about files and batches."""
         state = self.state
         parts = request.path.removeprefix("/v1/").strip("/").split("/")
         if not request.path.startswith("/v1/") or parts[0] in state.behaviour.missing:
             raise chat.Refused(404, f"no such page: {request.path}", "not_found")
         state.routes[" ".join([request.method, parts[0], *parts[2:]])] += 1
         match (request.method, *parts):
-            case ("GET", "models"):
-                return json_response({"object": "list", "data": [{"id": "stand-in", "object": "model"}]})
             case ("POST", "files"):
                 return json_response(await self.upload(request))
-            case ("GET", "files"):
-                return json_response({"object": "list", "data": [one["about"] for one in state.files.values()]})
-            case ("GET", "files", file_id):
-                return json_response(batches.find_file(state, file_id)["about"])
             case ("GET", "files", file_id, "content"):
                 content = batches.find_file(state, file_id)["content"]
                 return web.Response(body=content, content_type="application/octet-stream")

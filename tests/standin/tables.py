@@ -6,10 +6,8 @@ Each table carries a grade, drawn from the question and the seed, by which the b
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-Body = Mapping[str, Any]
 FENCED = re.compile(r"^\[(?P<fence>[0-9a-f]{16}) begin\]\n(?P<text>.*?)\n\[(?P=fence) end\]$", re.MULTILINE | re.DOTALL)
 GRADE = re.compile(r"\bgrade (\d+)\b")
 WORD = re.compile(r"\w+")
@@ -17,18 +15,14 @@ ASPECTS = ("main points", "accuracy", "order", "wording", "length", "examples", 
 MOST_WORDS = 8
 
 
-def table_answer(question: str, *, seed: object, how: str) -> str | None:
-    """Return the answer to a question about tables, their cells or aspects; `None` for any other one.
-
-    how : which table wins: the one with the higher `grade`; the `first`; by a `cycle`, in which no grade is the best;
-          or `unclear`, an answer that names none
-    """
+def table_answer(question: str, *, seed: object) -> str | None:
+    """Return the answer to a question about tables, their cells or aspects; `None` for any other one."""
     instructions = FENCED.sub("", question)
     texts = [found["text"] for found in FENCED.finditer(question)]
     if "- only_a:" in instructions:
         return json.dumps({"rows": rows_of(texts, number_of(question, seed))})
     if "Table 1:" in instructions and "Table 2:" in instructions:
-        return compared(texts[-2:], how)
+        return compared(texts[-2:])
     if "its number, a colon, and its score" in instructions:
         return scored(texts[-1].splitlines(), number_of(question, seed))
     if "starts with a dash" in instructions:
@@ -67,13 +61,7 @@ def rows_of(texts: Sequence[str], grade: int) -> list[dict[str, str]]:
     ]
 
 
-def compared(tables: Sequence[str], how: str) -> str:
-    """Pick one of two tables."""
-    if how == "unclear":
-        return "Both tables have their merits."
+def compared(tables: Sequence[str]) -> str:
+    """Pick the one of two tables that has the higher grade."""
     one, other = (int(found[1]) if (found := GRADE.search(table)) else -1 for table in tables)
-    if how == "cycle":
-        wins = (one - other) % 3 == 1 or (one % 3 == other % 3 and one > other)
-    else:
-        wins = how == "first" or one > other
-    return f"Choice: {1 if wins else 2}\nReason: What it gives to both does not come again."
+    return f"Choice: {1 if one > other else 2}\nReason: What it gives to both does not come again."

@@ -26,7 +26,7 @@ def row(only_a: str = "", both: str = "", only_b: str = "") -> TableRow:
 
 
 def answer(call: Call) -> str:
-    return table_answer(content(call), seed=call.draw, how="grade") or "Preferred: A"
+    return table_answer(content(call), seed=call.draw) or "Preferred: A"
 
 
 def played(**options: Any) -> Played:
@@ -104,7 +104,7 @@ def test_versions_name_the_files_that_are_shown() -> None:
 @pytest.mark.django_db
 def test_tables_of_examples_are_made_once_for_all_pairs() -> None:
     def reply(body: Body) -> str:
-        return table_answer(body["messages"][-1]["content"], seed=body["seed"], how="grade") or "Preferred: A"
+        return table_answer(body["messages"][-1]["content"], seed=body["seed"]) or "Preferred: A"
 
     params = {**ASKED, "shots": 2, "example_tables": True, "comparator_shots": 3}
     judge, study = make_judge("sc2", endpoint=make_endpoint(), params=params), make_study(instances=4, k=1)

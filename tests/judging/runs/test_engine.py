@@ -12,8 +12,7 @@ from judging.calls import requests
 from judging.calls.engine import carry_out
 from judging.calls.requests import MAX_SAMPLES
 from judging.calls.session import Session
-from judging.core.constants import MOST_FAILURES
-from judging.core.errors import RejectedCall, UnparsedVerdict
+from judging.core.errors import UnparsedVerdict
 from judging.methods import Outcome, find_method
 from judging.models import Completion, JudgeRun, Judgment
 from judging.runs import execution
@@ -126,15 +125,6 @@ def test_answer_is_stored_under_what_it_is(answer: str | dict[str, object], stat
     judgment = Judgment.objects.get()
     assert judgment.status == status
     assert reason in judgment.failure.text
-
-
-@pytest.mark.any_engine
-def test_many_failures_in_a_row_stop_the_run() -> None:
-    client = ScriptedClient([RejectedCall("HTTP 404: no such model", request_only=False)] * 30)
-    ended = judge_with(client, make_study(instances=15, k=2), make_judge(), in_flight=1)
-    assert ended.status == "failed"
-    assert "HTTP 404: no such model" in ended.message
-    assert counts()[-2:] == (MOST_FAILURES, 30 - MOST_FAILURES)
 
 
 def test_unexpected_error_fails_the_run_and_is_not_hidden() -> None:

@@ -89,23 +89,21 @@ def test_cancelled_run_keeps_what_it_has_and_only_a_new_start_takes_it_up() -> N
     assert JudgeRun.objects.count() == 1
 
 
-@pytest.mark.parametrize("status", ["done", "cancelled"])
+@pytest.mark.parametrize(
+    ("act", "statuses"),
+    [
+        pytest.param(pause_run, ("done", "cancelled"), id="pause"),
+        pytest.param(cancel_run, ("done", "cancelled"), id="cancel"),
+        pytest.param(resume_run, ("queued", "running", "done"), id="resume"),
+    ],
+)
 @pytest.mark.any_engine
-def test_run_that_has_ended_can_not_be_stopped(status: str) -> None:
+def test_run_is_neither_stopped_nor_resumed_out_of_turn(act: Any, statuses: tuple[str, ...]) -> None:
     run = start_run(study=make_study(), judge=make_judge("coin"))
-    JudgeRun.objects.update(status=status)
-    for stop in (pause_run, cancel_run):
+    for status in statuses:
+        JudgeRun.objects.update(status=status)
         with pytest.raises(RunBusy):
-            stop(run=run)
-
-
-@pytest.mark.parametrize("status", ["queued", "running", "done"])
-@pytest.mark.any_engine
-def test_run_that_is_active_or_done_can_not_be_resumed(status: str) -> None:
-    run = start_run(study=make_study(), judge=make_judge("coin"))
-    JudgeRun.objects.update(status=status)
-    with pytest.raises(RunBusy):
-        resume_run(run=run)
+            act(run=run)
 
 
 class Slow(ScriptedClient):

@@ -29,7 +29,7 @@ CALLS = {"table": 2, "comparator": 1, "verdict": 1}
 
 
 def answer(body: Body) -> str:
-    made = table_answer(body["messages"][-1]["content"], seed=body["seed"], how="grade")
+    made = table_answer(body["messages"][-1]["content"], seed=body["seed"])
     return made or "Preferred: A"
 
 

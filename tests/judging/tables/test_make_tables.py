@@ -172,7 +172,7 @@ def test_table_that_the_endpoint_rejects_is_a_lost_sample() -> None:
 
     def answer(body: dict[str, Any]) -> str:
         text = body["messages"][0]["content"]
-        return table_answer(text, seed=body["seed"], how="grade") or "Comparison: x\nPreferred: A"
+        return table_answer(text, seed=body["seed"]) or "Comparison: x\nPreferred: A"
 
     judge = Judge.objects.create(
         name="sc", method="sc2", endpoint=Endpoint.objects.get(), params={"samples": 3}, seed=5
