@@ -41,23 +41,17 @@ def of(study: Study, code: str, *, platforms: bool = False) -> SimpleNamespace:
 
 
 @pytest.mark.engine
-def test_each_rater_is_owed_what_was_settled_at_submission(study: Study) -> None:
-    worked(study, "ann", 3)
+def test_each_rater_is_owed_what_was_settled_at_submission_even_for_work_that_is_left_out(study: Study) -> None:
+    rater = worked(study, "ann", 3)
     study.pay_per_hit = Decimal("9.00")
     study.save()
     Rating.objects.update(active_seconds=45)  # of six pairs
 
     found = of(study, "ann")
-
     assert (found.hits, found.counted, found.late, found.rejected) == (3, 3, 0, 0)
     assert (found.pay_due, found.currency, found.name, found.minutes) == ("0.90", "EUR", "ann", 4.5)
 
-
-@pytest.mark.engine
-def test_rejected_and_excluded_work_is_told_apart_and_still_owed(study: Study) -> None:
-    rater = worked(study, "ann", 3)
     reject_assignment(assignment=rater.assignments.all()[0], reason="x", reopen=True, by=None, at=NOON)
-
     found = of(study, "ann")
     assert (found.hits, found.counted, found.rejected) == (3, 2, 1)
     assert (found.pay_due, found.pay_rejected) == ("0.90", "0.30")

@@ -8,7 +8,7 @@ from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Assignment, Event, Message, Rating, Study
 from annotation.monitoring.annotator_views import summary_of
 from annotation.monitoring.batch_annotators import raters_of
-from tests.factories import claim, make_annotator, make_batch, make_study, queries_of, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, queries_of, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -72,6 +72,9 @@ def test_excluding_and_including_is_done_and_told(rater: Annotator, manager: Cli
     assert "Clicks &lt;b&gt;left&lt;/b&gt;." in page
     rater.refresh_from_db()
     assert rater.excluded
+    theirs = signed_in(rater).get("/rate/").text
+    assert "Your work in this study has ended. Thank you." in theirs
+    assert "Clicks" not in theirs
 
     page = decide(manager, rater, "include", reason="Was tired.")
     assert "1 HIT counts again." in page
@@ -136,8 +139,13 @@ def test_a_form_that_lacks_something_keeps_what_was_filled_in(
     assert Message.objects.count() == 0
 
 
-def test_what_cannot_be_decided_is_said_at_the_form(rater: Annotator, manager: Client) -> None:
+def test_what_cannot_be_decided_is_said_at_the_form(study: Study, rater: Annotator, manager: Client) -> None:
     done = rater.assignments.get()
+    theirs = rate(claim(make_annotator(study, "other"), timezone.now()), at=timezone.now())
+    sent = {"action": "reject", "assignment": theirs.key, "reject-reason": "x"}
+    assert manager.post(at(rater), sent).status_code == 404  # another rater's HIT
+    theirs.refresh_from_db()
+    assert not theirs.excluded
 
     response = manager.post(at(rater), {"action": "release", "assignment": done.key})
     assert response.status_code == 409
@@ -145,34 +153,9 @@ def test_what_cannot_be_decided_is_said_at_the_form(rater: Annotator, manager: C
     assert manager.post(at(rater), {"action": "accept", "assignment": "no\x00ne"}).status_code == 404
 
 
-def test_another_raters_hit_is_none_of_this_ones(study: Study, rater: Annotator, manager: Client) -> None:
-    other = make_annotator(study, "other")
-    theirs = rate(claim(other, timezone.now()), at=timezone.now())
-
-    sent = {"action": "reject", "assignment": theirs.key, "reject-reason": "x"}
-    assert manager.post(at(rater), sent).status_code == 404
-    theirs.refresh_from_db()
-    assert not theirs.excluded
-
-
 def test_a_rater_who_has_withdrawn_has_no_page(rater: Annotator, manager: Client) -> None:
     withdraw(annotator=rater, at=timezone.now())
     assert manager.get(at(rater)).status_code == 404
-
-
-BACKEND = "annotation.members.signed_in.AccountBackend"
-
-
-def test_an_excluded_rater_is_told_kindly_that_it_is_over(rater: Annotator, manager: Client) -> None:
-    decide(manager, rater, "exclude", reason="Clicks left.")
-    theirs = Client()
-    assert rater.user is not None
-    theirs.force_login(rater.user, backend=BACKEND)
-
-    page = theirs.get("/rate/").text
-
-    assert "Your work in this study has ended. Thank you." in page
-    assert "Clicks left" not in page
 
 
 def test_the_page_takes_no_more_queries_for_more_work(study: Study, rater: Annotator, manager: Client) -> None:

@@ -55,9 +55,15 @@ def file_of(client: Client) -> Any:
 # The file
 
 
-def test_the_file_holds_what_a_rater_did_as_they_saw_it(ada: Annotator) -> None:
+def test_the_file_holds_what_a_rater_did_as_they_saw_it_and_nothing_of_others(ada: Annotator, study: Study) -> None:
+    bob = make_annotator(study, "bob")
     send_message(annotator=ada, text="a line", by=None, at=NOON)
+    send_message(annotator=bob, text="to bob alone", by=None, at=NOON)
     found = file_of(browser_of(ada.user))
+    assert bob.code not in json.dumps(found)
+    assert "bob" not in json.dumps(found)
+    written = json.loads(output_of("export_rater", ada.code))
+    assert (written["studies"], written["account"]["username"]) == (found["studies"], "ada")
     assert found["account"]["username"] == "ada"
     [told] = found["studies"]
     assert (told["question"], told["code"]) == ("Which one reads better?", ada.code)
@@ -105,20 +111,6 @@ def test_a_repeated_hit_reads_like_any_other(ada: Annotator) -> None:
     assert hits[0].keys() == hits[1].keys()
     assert first.key not in json.dumps(hits)
     assert again.key not in json.dumps(hits)
-
-
-def test_another_persons_data_are_in_no_ones_file(ada: Annotator, study: Study) -> None:
-    other = make_annotator(study, "bob")
-    send_message(annotator=other, text="to bob alone", by=None, at=NOON)
-    text = json.dumps(file_of(browser_of(ada.user)))
-    assert other.code not in text
-    assert "bob" not in text
-
-
-def test_the_command_writes_the_same_file(ada: Annotator) -> None:
-    written, own = json.loads(output_of("export_rater", ada.code)), file_of(browser_of(ada.user))
-    assert written["studies"] == own["studies"]
-    assert written["account"]["username"] == "ada"
 
 
 # Deleting
