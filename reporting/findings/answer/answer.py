@@ -335,11 +335,9 @@ def _alike(judge: str, judges: set[str], tests: Iterable[Findings]) -> int:
     farther = set()
     for test in tests:
         adjusted, difference = test["adjusted"], test["difference"]
-        is_first_nearer = (difference["value"] or 0) > 0
-        nearer, other = (
-            test["judge_a" if is_first_nearer else "judge_b"],
-            test["judge_b" if is_first_nearer else "judge_a"],
-        )
+        other, nearer = test["judge_a"], test["judge_b"]
+        if (difference["value"] or 0) > 0:
+            nearer, other = other, nearer
         if nearer == judge and adjusted is not None and adjusted < 1 - difference["level"]:
             farther.add(other)
     return len(judges - {judge} - farther)
@@ -396,12 +394,9 @@ def _unmet(findings: Findings, headline: Statement) -> Iterator[Statement]:
     if headline.rule not in ("first", "leads", "untested"):
         return
     leader, *others = (_ranking(findings, "bradley_terry") or {})["systems"]
-    met = leader.get("opponents")
-    unmet = (
-        []
-        if met is None
-        else [row["system"] for row in others if row["value"] is not None and row["system"] not in met]
-    )
+    if (met := leader.get("opponents")) is None:
+        return
+    unmet = [row["system"] for row in others if row["value"] is not None and row["system"] not in met]
     values = {"first": leader["system"], "number": len(unmet)}
     if len(unmet) > MOST_NAMED:
         yield Statement("unmet_many", headline.evidence[:1], values)

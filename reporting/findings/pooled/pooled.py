@@ -133,14 +133,14 @@ def pooled_findings(
     bins = pooled_bins(scale)
     starts = np.cumsum([0, *(len(data.instance_ids) for data in everything)])
     several = [len(data.pairs) > len(data.instance_ids) for data in everything]
-    results = []
+    sets = []
     for name, every in raters_by_name(everything).items():
         # Sets of one rating are not comparable with others: they count where the study has no others.
         parts = [part for part in every if several[part[0]]] if any(several) else every
         if not parts:
             continue
         matchup = np.concatenate([starts[index] + rater.sets.instance for index, rater in parts])
-        results.append(
+        sets.append(
             PooledSets(
                 name=name,
                 kind=parts[0][1].kind,
@@ -154,7 +154,6 @@ def pooled_findings(
                 left_out=sum(rater.left_out for _, rater in parts),
             )
         )
-    sets = results
     sets_of_study = {
         "fully_consistent": [
             {
