@@ -126,9 +126,9 @@ def _sort_value(value: Any) -> dict[str, str]:
 def _row(row: StyledRow, digits: int, plain: list[dict[str, Any]], tags: list[str], units: list[str]) -> str:
     first = len(row.heads)
     html = [f'<tr class="{escape(row.css)}">' if row.css else "<tr>"]
-    for head in row.heads:
+    for head, shared in zip(row.heads, plain, strict=False):
         value, attributes = head if isinstance(head, Cell) else (head, {})
-        html.append(f"<th{flatatt({'scope': 'row', **attributes})}>{cell(value)}</th>")
+        html.append(f"<th{flatatt({'scope': 'row', 'class': shared['class'], **attributes})}>{cell(value)}</th>")
     for value, attributes, tag, unit in zip(row.cells, plain[first:], tags[first:], units[first:], strict=False):
         if isinstance(value, Cell):
             attributes = {**attributes, **_sort_value(value.value), **value.attributes}

@@ -145,6 +145,12 @@ def test_a_table_shows_its_first_rows_and_counts_the_others() -> None:
     assert replace(table, rows=table.shown, beyond=4).more == 4
 
 
+def test_a_number_that_heads_a_row_stands_below_its_heading() -> None:
+    table = DataTable("name", "caption", ["Bin", "Matchups", "Rate"], [(("low", 4), [0.5])])
+    low, four = re.findall(r"<th[^>]*>", table_rows(table))
+    assert ('class="num"' in low, 'class="num"' in four) == (False, True)
+
+
 def test_rows_of_a_table_escape_what_they_hold() -> None:
     table = DataTable("name", "caption", ["one", "two"], [(("<b>",), [0.25])], digits=1)
     assert (
