@@ -88,7 +88,8 @@ def shares(form: str = ".0%") -> Spec:
 def series_encoding(field: str, title: str | None, names: Sequence[str], theme: Theme) -> Spec:
     """Return the encodings of a series by the colour and the shape of its place."""
     looks = list(islice(cycle(zip(theme.series, SHAPES, strict=True)), len(names)))
-    series = {"field": field, "type": "nominal", "sort": list(names), "title": title}
+    # Three in a row of the legend are as wide as a picture.
+    series = {"field": field, "type": "nominal", "sort": list(names), "title": title, "legend": {"columns": 3}}
     return {
         channel: {**series, "scale": {"domain": list(names), "range": [look[index] for look in looks]}}
         for index, channel in enumerate(("color", "shape"))

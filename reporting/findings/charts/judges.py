@@ -1,5 +1,6 @@
 """May a judge be believed: its agreement with people, tests of replacement, what it confuses, and its own family."""
 
+from annotation.core.counting import fixed
 from reporting.core.charts import (
     CURVE_HEIGHT,
     LONGEST_LABEL,
@@ -74,7 +75,7 @@ def non_inferiority(findings: Findings, theme: str) -> Spec:
     for judge in judges:
         tests = everyone[judge]["non_inferiority"]
         parts = [("all", tests["overall"])]
-        parts += [(f"{bin_['low']:.2f}–{bin_['high']:.2f}", bin_) for bin_ in reversed(tests["bins"])]
+        parts += [(f"{fixed(bin_['low'], 2)}–{fixed(bin_['high'], 2)}", bin_) for bin_ in reversed(tests["bins"])]
         rows += [
             point(
                 name, "", item["difference"], rater_look(findings, everyone[judge]["rater"], theme), panel=names[judge]

@@ -81,7 +81,7 @@ def ratings(findings: Findings, theme: str) -> Spec:
         if ranking["rater"] == PEOPLE and ranking["measure"] in WAYS
     }
     if not named:
-        return empty_chart(title, "two systems have no ratings but their win rate", theme)
+        return empty_chart(title, "it takes ratings of three systems or more", theme)
     ways = {measure: name for measure, name in WAYS.items() if measure in named}  # a first pass has no Elo
     rated = [
         (system["system"], ways[measure], row)
@@ -106,7 +106,7 @@ def win_matrix(findings: Findings, theme: str) -> Spec:
         return empty_chart(title, "no comparison yet", theme)
     ranked = _ranked(findings)
     if len(ranked) < 3:
-        return empty_chart(title, "two systems have one win rate", theme)
+        return empty_chart(title, "it takes three systems or more", theme)
     is_small = len(ranked) <= FEW_SYSTEMS
     raters, more = first_of([matrix["rater"] for matrix in matrices], MAX_PANELS if is_small else 1)
     systems, more_systems = first_of(ranked, MAX_SYSTEMS)
