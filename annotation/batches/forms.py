@@ -517,7 +517,7 @@ class SetBatch(forms.Form):
         help_text=f"{ALLOWED}; {NO_RULE}: no stop rule. Default: as it is.",
     )
     reason = forms.CharField(
-        required=False, max_length=LONGEST_REASON, label="Why", help_text="Kept in the study's log."
+        required=False, max_length=LONGEST_REASON, label="Why", help_text="Kept in the study’s log."
     )
     design = forms.BooleanField(required=False, label="Change all batches of the design")
 

@@ -40,7 +40,7 @@ class NothingForm(forms.Form):
 class OptionalReasonForm(forms.Form):
     """The reason of a decision, which may be empty."""
 
-    reason = _reason(required=False, help_text="Kept in the study's log.")
+    reason = _reason(required=False, help_text="Kept in the study’s log.")
 
 
 class Erase(forms.Form):
@@ -76,7 +76,7 @@ class ReleaseIdleForm(OptionalReasonForm):
 class LeaveOutForm(forms.Form):
     """Why work is excluded, and whether its slots are open for others again."""
 
-    reason = _reason(help_text="Kept in the study's log and shown with the results.")
+    reason = _reason(help_text="Kept in the study’s log and shown with the results.")
     reopen = forms.BooleanField(
         required=False,
         label="Let others rate this",

@@ -326,7 +326,7 @@ def reason_field(**more: Any) -> forms.CharField:
 class ReasonForm(forms.Form):
     """The reason of a change."""
 
-    reason = reason_field(label="Reason", help_text="Kept in the study's log.")
+    reason = reason_field(label="Reason", help_text="Kept in the study’s log.")
 
 
 class AmendmentForm(forms.Form):

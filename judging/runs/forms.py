@@ -364,7 +364,7 @@ class RunForm(PairsForm):
         required=False,
         min_value=1,
         max_value=MOST_REQUESTS,
-        label="Most requests in a provider's batch",
+        label="Most requests in a provider’s batch",
         help_text="For accounts with a small queue. Default: the run’s number, or as many as the provider takes.",
     )
     field_order = ("judge", "questions", "batch", "off_hits", "way", "batch_size")

@@ -129,7 +129,7 @@ def _separability(study: Study, context: dict[str, Any]) -> Step:
     figures = f"{len(runs)} of {len(rows)} configuration{pluralize(len(rows))}" if rows else "Needs texts"
     if runs:
         figures = f"{figures} · {', '.join(dict.fromkeys(run.label for run in runs))}"
-    missing = "How easily two systems' texts can be told apart. It helps to choose instances, and is optional."
+    missing = "How easily two systems’ texts can be told apart. It helps to choose instances, and is optional."
     if context["busy"]:
         return replace(step, state=StepState.RUNNING, figures=figures)
     if rows and not is_separability_possible(study):

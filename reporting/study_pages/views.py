@@ -241,7 +241,7 @@ def copy(request: HttpRequest, study: Study) -> HttpResponse:
 class ArchiveForm(forms.Form):
     """Archive or restore a study, and why."""
 
-    reason = reason_field(label="Why? (optional)", help_text="Kept in the study's log.")
+    reason = reason_field(label="Why? (optional)", help_text="Kept in the study’s log.")
     confirmed = forms.BooleanField(
         required=False, label="Yes, archive it", widget=forms.CheckboxInput(attrs={"required": True})
     )
