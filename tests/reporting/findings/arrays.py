@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.types import Outcomes
 from annotation.studies.votes import RatedPairs
-from reporting.core.raters import Positions, Rater, rater
+from reporting.core.raters import Positions, Rater, by_position, rater
 from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Pairs
 from reporting.findings.data.separability_bins import Separability
 from reporting.findings.sections.configurations import EXCLUSIONS
@@ -22,9 +22,11 @@ def rater_of(
     rows: Sequence[Row],
     chance: Mapping[int, float] | None = None,
     *,
+    a_is_left: Sequence[bool] | None = None,
+    seconds: Sequence[float] | None = None,
     with_incomplete: bool = False,
 ) -> Rater:
-    """Make a rater from (instance, pair, rater's code, verdict)."""
+    """Make a rater from (instance, pair, rater's code, verdict), in the order in which the pairs were shown; A was on the left unless told."""
     codes = tuple(sorted({row[2] for row in rows}))
     column = [np.array([row[n] for row in rows], dtype=np.int64) for n in (0, 1)]
     outcomes = Outcomes(
@@ -36,12 +38,13 @@ def rater_of(
         rater=np.array([codes.index(row[2]) for row in rows], dtype=np.int64),
     )
     known = np.array([(chance or {}).get(row[0], np.nan) for row in rows], dtype=np.float64)
-    first_is_a = np.ones(len(rows), dtype=bool)
-    unknown = np.full(len(rows), np.nan)
-    rated = RatedPairs(
-        outcomes, first_is_a, codes, known, unknown, unknown, unknown, np.zeros(len(rows), dtype=np.int64)
-    )
-    positions, exclusions = Positions(column[0], outcomes.verdict, outcomes.rater), dict.fromkeys(EXCLUSIONS, 0)
+    first_is_a = np.ones(len(rows), dtype=bool) if a_is_left is None else np.array(a_is_left, dtype=bool)
+    unknown, no_kind = np.full(len(rows), np.nan), np.zeros(len(rows), dtype=np.int64)
+    took = unknown if seconds is None else np.array(seconds, dtype=np.float64)
+    shown = np.arange(len(rows), dtype=np.float64)
+    rated = RatedPairs(outcomes, first_is_a, codes, known, took, shown, unknown, no_kind)
+    preferred = by_position(outcomes.verdict, first_is_a)
+    positions, exclusions = Positions(column[0], preferred, outcomes.rater), dict.fromkeys(EXCLUSIONS, 0)
     return rater(name, kind, rated, positions, exclusions, with_incomplete=with_incomplete)
 
 

@@ -42,7 +42,8 @@ OTHER = RNG.choice([-1, 1], size=ALL)
 PERSON = np.where(RNG.random(ALL) < 0.9, ORDERS[:, 0], -ORDERS[:, 0])
 
 
-def store() -> Built:
+@pytest.fixture(scope="module")
+def built(module_rows: None) -> Built:
     built = build_configuration(build_study(), instances=ALL, pairs=1)
     Hit.objects.filter(pk__in=[hit.pk for hit in built.hits[PILOT:]]).delete()
     for place in range(PILOT):
@@ -52,11 +53,6 @@ def store() -> Built:
     judge(built, "once", [(place, 0, "ab", int(OTHER[place])) for place in range(ALL)])
     judge(built, "part", [(place, 0, "ab", 1) for place in range(40)])
     return built
-
-
-@pytest.fixture(scope="module")
-def built(module_rows: None) -> Built:
-    return store()
 
 
 def create(built: Built, name: str = "active", select: str = f"active:{DRAWN}") -> Batch:

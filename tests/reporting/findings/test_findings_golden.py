@@ -21,7 +21,13 @@ def golden(name: str) -> Any:
 @pytest.fixture(scope="module")
 def published(module_rows: None) -> int:
     """Store both published configurations in one study, with their separability; return its row's number."""
-    return store_published().pk
+    study = build_study()
+    for key in GOLDEN_CONFIGURATIONS:
+        built = build_golden(study, key)
+        known = golden("alignments_rouge1.json")[key]
+        columns = zip(known["self_A"], known["self_B"], known["cross_paper"], strict=True)
+        separate(built, list(columns), known["norm_sep_paper"])
+    return study.pk
 
 
 @pytest.fixture
@@ -33,16 +39,6 @@ def study(published: int, db: None) -> Study:
 def found(published: int) -> dict[str, Any]:
     """Return the findings of that study; Elo's intervals, which alone are drawn, are no golden numbers."""
     return findings(Study.objects.get(pk=published), rounds=50)
-
-
-def store_published() -> Study:
-    study = build_study()
-    for key in GOLDEN_CONFIGURATIONS:
-        built = build_golden(study, key)
-        known = golden("alignments_rouge1.json")[key]
-        columns = zip(known["self_A"], known["self_B"], known["cross_paper"], strict=True)
-        separate(built, list(columns), known["norm_sep_paper"])
-    return study
 
 
 def test_judge_of_the_published_study_has_no_alternative_annotator_verdict(study: Study) -> None:

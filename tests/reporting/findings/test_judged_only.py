@@ -17,10 +17,6 @@ JUDGE = [-1] * 32 + [1] * 8 + [-1] * 4 + [1] * 16 + [-1] * 187 + [1] * 153
 
 @pytest.fixture(scope="module")
 def built(module_rows: None) -> Built:
-    return rated_in_part()
-
-
-def rated_in_part() -> Built:
     built = build_configuration(build_study(), instances=ALL, pairs=1)
     Hit.objects.filter(pk__in=[hit.pk for hit in built.hits[RATED:]]).delete()
     for place, verdict in enumerate(PERSON):

@@ -15,7 +15,7 @@ from annotation.models import Assignment, Instance, Study
 from judging.models import Judge
 from reporting.core.text import SCRIPTED
 from tests.factories import make_study, make_user
-from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge, rate, separate
+from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 RESULT = re.compile(r'<section class="fold result[^>]*>\s*<h2 id="([a-z]+)"')
@@ -40,7 +40,7 @@ def shown(stored: Built) -> Any:
 
 def signed_in(role: str = "researcher", study: Study | None = None, name: str = "reader") -> Client:
     client = Client()
-    client.force_login(build_user(name, role, study), backend="annotation.members.signed_in.AccountBackend")
+    client.force_login(make_user(name, role, study=study), backend="annotation.members.signed_in.AccountBackend")
     return client
 
 
@@ -103,14 +103,10 @@ def test_a_study_that_judges_alone_rated_shows_what_each_of_them_says() -> None:
     assert 'id="table-judge-agreement"' in page
 
 
-def test_clusters_stand_under_what_data_are_in(built: Built) -> None:
+def test_clusters_are_counted_and_accuracy_is_linked_where_instances_have_gold_labels(built: Built) -> None:
+    reader = signed_in(study=built.study)
     Instance.objects.filter(study=built.study, instance_id="news-1").update(source=" text  0\n")
-    reader = signed_in(study=built.study)
     assert "2 instances form 1 cluster" in body(reader.get("/studies/shown/findings/"))
-
-
-def test_accuracy_is_linked_from_findings_where_instances_have_gold_labels(built: Built) -> None:
-    reader = signed_in(study=built.study)
     labelled = "1 instance has a gold label"
     assert labelled not in body(reader.get("/studies/shown/findings/"))
     Instance.objects.filter(study=built.study, instance_id="news-1").update(gold={"preferred": "x"})

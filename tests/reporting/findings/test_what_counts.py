@@ -142,25 +142,7 @@ def test_instances_that_came_after_separability_are_told_from_those_without_one(
 
     separability = findings(study, rounds=20)["configurations"][0]["separability"]
 
+    pooled = findings(study, rounds=20)["pooled"]
+    assert (pooled["undefined"], pooled["why_code"]) == (2, "in_no_bin")
     assert separability["undefined"] == 2
     assert separability["why"] == f"{ONE_CAME_LATER.text}; {ONE_OF_ONE_GENERATION.text}"
-
-
-def test_pooled_findings_say_what_is_in_no_bin() -> None:
-    study = make_study(instances=2, k=2)
-    add_instances(study, [InstanceRow(1, "lone", "news", "s", {"alpha": ["a b"], "beta": ["c d", "c e"]})])
-    compute_separability(study=study)
-    pooled = findings(study, rounds=20)["pooled"]
-    assert pooled["undefined"] == 1
-    assert pooled["why_code"] == "in_no_bin"
-
-
-@pytest.mark.weekly
-@pytest.mark.any_engine
-def test_the_similarity_asked_for_last_is_the_default_also_when_it_was_there() -> None:
-    study = make_study(instances=0)
-    texts = {"alpha": ["a b c d", "a b c e f"], "beta": ["a x y z", "a x"]}
-    add_instances(study, [InstanceRow(1, "news-1", "news", "s", texts)])
-    for name in ("rouge1", "rouge1-length", "rouge1"):
-        compute_separability(study=study, similarity=name)
-    assert findings(study, rounds=20)["configurations"][0]["separability"]["similarity"] == "rouge1"

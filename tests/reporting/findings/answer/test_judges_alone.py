@@ -11,7 +11,6 @@ from reporting.findings.answer.statements import leading_system
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, JuryMembers, StudyData
 from reporting.findings.sections import page_sections
-from reporting.findings.sections.configurations import data_section
 from reporting.findings.sections.judges import judges_section
 from reporting.findings.sections.rankings import rankings_section
 from reporting.findings.text import as_text
@@ -237,31 +236,12 @@ def test_several_systems_are_ranked_by_judge() -> None:
     assert (rankings["title"].code, rankings["title"].values) == ("ranking", {"people": "2 judges", "systems": 3})
 
 
-def test_tables_of_judges_alone_have_verdicts_and_name_the_judge() -> None:
-    found = found_in(configuration({"direct": judge(A), "strict": judge(A, None)}))
-    data = data_section(found, {})
-    assert (data["title"].code, data["title"].values) == ("judges_alone", {"judges": 2, "verdicts": 36})
-    assert [list(cells) for _head, cells in data["table"].rows] == [[INSTANCES, len(CELLS), 36]]
-    rankings = rankings_section(found)
-    assert [head for head, _cells in rankings["table"].rows] == [("direct",), ("strict",)]
-
-
 def test_a_ranking_of_people_without_comparisons_stands_only_where_nobody_rated() -> None:
     alone = page_sections(found_in(configuration({"direct": judge(A)})), {})["rankings"]
     assert [one["rater"] for one in alone["raters"]] == ["judge:direct"]
     assert (alone["title"].code, alone["title"].values["rate"]["value"]) == ("win_rate", 1.0)
-    text = as_text(found_in(configuration({"direct": judge(A)})))
-    assert "people:" not in text
-    assert "direct" in text
     nobody = rankings_section(found_in(configuration({"direct": judge(None)})))
     assert [one["is_people"] for one in nobody["raters"]] == [True, False]
-
-
-def test_verdicts_that_an_earlier_version_stored_are_shown() -> None:
-    people = [(instance, pair, code, A) for instance, pair in CELLS for code in ("ann", "bob")]
-    found = found_in(configuration({"direct": judge(A)}, people))
-    found["replacement"][0]["verdict"] = {"rule": "open", "values": {}, "text": "As it was."}
-    assert judges_section(found)["verdicts"] == [{"judge": "direct", "text": "As it was."}]
 
 
 def test_no_judge_is_named_nearest_where_none_has_two_people_beside_it() -> None:

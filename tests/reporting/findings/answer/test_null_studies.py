@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bench.answers import EPSILON, FILTERS, Population, judged, length_matters, main, populations, right_at_epsilon
-from reporting.findings.answer.answer_text import TEXTS
 from reporting.findings.computing import judge_findings
 from reporting.findings.data.vote_table import vote_table
 
@@ -45,15 +44,3 @@ def test_cells_are_simulated_by_the_words_of_their_line(
     main()
     lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:-1]]
     assert [line[-3:-1] for line in lines] == ([["20", "3"], ["50", "3"]] if "random" in words else [])
-
-
-def test_claims_are_rules_of_the_answer_or_named_by_the_simulation() -> None:
-    named = {"position_bias of people", "judge prefers", "a place settled", "length", "can replace", "cannot replace"}
-    named |= {
-        "no judge can",
-        "cannot in a bin",
-        "alternative annotator passes",
-        "judge puts first",
-        "judge agrees more",
-    }
-    assert {claim for population in populations() for claim in population.claims} - named <= set(TEXTS)

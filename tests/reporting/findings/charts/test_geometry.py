@@ -1,9 +1,7 @@
 """How pictures look: one look for each rater, nothing cut or written over, letters that can be read in a column."""
 
 from itertools import product
-from typing import Any
 
-import numpy as np
 import pytest
 
 from reporting.core import charts
@@ -60,28 +58,6 @@ def test_nothing_is_cut_or_written_over(pictures: dict[str, Picture], name: str)
         assert RADIUS < y < height - RADIUS
 
 
-def test_pictures_of_points_have_points(pictures: dict[str, Picture]) -> None:
-    drawn = {name for name, picture in pictures.items() if picture.symbols}
-    assert {"preferences", "judges-against-people", "agreement", "non-inferiority", "position", "matchups"} <= drawn
-
-
-def test_ratings_at_an_axis_have_no_comma_at_thousands(pictures: dict[str, Picture]) -> None:
-    numbers = [text.text for text in pictures["ratings"].texts if text.text[:1].isdigit()]
-    assert "1400" in numbers
-    assert not any("," in number for number in numbers)
-
-
-def test_a_scale_has_room_beyond_what_it_shows() -> None:
-    low, high = charts.padded([0.5, None, 0.9])["scale"]["domain"]
-    assert low < 0.5
-    assert high > 0.9
-    alone = charts.padded([3.0])["scale"]["domain"]
-    assert alone[0] < 3 < alone[1]
-    zero = charts.shares()["scale"]["domain"]
-    assert zero[0] < 0
-    assert zero[1] > 1
-
-
 def look_of(spec: charts.Spec, series: str) -> tuple[str, str]:
     """Return the colour and shape in which a picture draws a row or a series."""
     [look] = {
@@ -117,25 +93,4 @@ def test_people_and_judges_keep_their_looks_in_every_picture() -> None:
     assert rater_looks({EVERYONE: [PEOPLE, "judge:a"]}, ["judges (mean)"], "light")[0][0] == THEMES["light"].ink
 
 
-def channels(colour: str) -> np.ndarray[Any, Any]:
-    srgb = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
-    linear: np.ndarray[Any, Any] = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-    return linear
-
-
 # Viénot, Brettel and Mollon 1999: how linear red, green and blue are seen.
-PROTANOPIA = np.array([[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]])
-DEUTERANOPIA = np.array([[0.29275, 0.70725, 0.0], [0.29275, 0.70725, 0.0], [-0.02234, 0.02234, 1.0]])
-
-
-@pytest.mark.parametrize("name", THEMES)
-def test_colours_of_raters_stand_out_with_any_colour_vision(name: str) -> None:
-    theme = THEMES[name]
-    background = channels(theme.background) @ [0.2126, 0.7152, 0.0722]
-    for colour in (theme.people, *theme.judges, *theme.series):
-        light = channels(colour) @ [0.2126, 0.7152, 0.0722]
-        assert (max(light, background) + 0.05) / (min(light, background) + 0.05) >= 3, colour
-    for vision in (np.eye(3), PROTANOPIA, DEUTERANOPIA):
-        for judge in theme.judges:
-            people, other = (vision @ channels(one) for one in (theme.people, judge))
-            assert (people - other)[2] > 0.15, judge  # more blue

@@ -16,7 +16,7 @@ from analysis.intervals.jackknife import student_tail
 from analysis.intervals.multiple_testing import holm
 from reporting.core.reasons import TOO_FEW
 from reporting.findings.data.inputs import ConfigurationData, Filters
-from reporting.findings.data.separability_bins import Bins, bins_of
+from reporting.findings.data.separability_bins import bins_of
 from reporting.findings.data.vote_table import vote_table
 from reporting.findings.judges.biases import length_adjusted, self_preference
 from reporting.findings.judges.judges_against_people import agreement_by_bin, judge_tests, judges_against_people
@@ -25,10 +25,6 @@ from tests.reporting.findings.arrays import Row, configuration_data
 
 FILTERS = Filters()
 A, TIE, B = -1.0, 0.0, 1.0
-
-
-def bins_by(separability: Any) -> Bins:
-    return bins_of(np.asarray(separability, dtype=np.float64), 5)
 
 
 def rows_of(table: np.ndarray) -> list[Row]:
@@ -94,6 +90,9 @@ def test_numbers_are_those_of_the_measures(seed: int) -> None:
     assert found["kappa"]["value"] == pytest.approx(cohen_kappa(*zip(*judge_by_vote, strict=True)))
     gap = found["kappa"]["value"] - found["people_kappa"]["value"]
     assert found["kappa_difference"]["value"] == pytest.approx(gap)
+    turned = beside(-table, -judge)
+    for name, one in found.items():
+        assert (turned[name]["value"], turned[name]["high"]) == pytest.approx((one["value"], one["high"]))
 
 
 def test_kappa_of_people_is_cohens_where_two_rate_with_equal_margins() -> None:
@@ -115,17 +114,9 @@ def test_kappa_has_an_interval_from_twenty_instances(n: int) -> None:
     assert found["agreement"]["low"] is not None
 
 
-def test_swapping_the_systems_changes_nothing() -> None:
-    table, judge = random_study(5)
-    one, other = beside(table, judge), beside(-table, -judge)
-    for name in one:
-        assert other[name]["value"] == pytest.approx(one[name]["value"])
-        assert other[name]["high"] == pytest.approx(one[name]["high"])
-
-
 def test_bins_part_the_pairs_and_empty_ones_say_why() -> None:
     table, judge = random_study(7)
-    data, bins = one_judge(table, judge), bins_by([0.0] * 10 + [1.0] * 20)
+    data, bins = one_judge(table, judge), bins_of(np.array([0.0] * 10 + [1.0] * 20), 5)
     votes = vote_table([data], bins)
     (found,) = judges_against_people(votes, bins, FILTERS)
     assert [one["instances"] for one in found["bins"]] == [10, 0, 0, 0, 20]
@@ -233,23 +224,18 @@ def test_family_counts_on_either_side_and_once_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("families", "why"),
+    ("families", "verdict", "why"),
     [
-        ({"one": "gpt"}, "no_family"),
-        ({"j": "gpt"}, "no_system_family"),
-        ({"j": "gpt", "one": "llama"}, "no_pair_of_family"),
+        ({"one": "gpt"}, A, "no_family"),
+        ({"j": "gpt"}, A, "no_system_family"),
+        ({"j": "gpt", "one": "llama"}, A, "no_pair_of_family"),
+        ({"j": "gpt", "one": "gpt"}, None, "no_common_pair"),
     ],
 )
-def test_missing_families_are_said(families: dict[str, str], why: str) -> None:
-    data = configuration_data([(0, 0, "p", A)], {"j": [(0, 0, A)]}, instances=1, families=families)
+def test_missing_families_and_verdicts_are_said(families: dict[str, str], verdict: float | None, why: str) -> None:
+    data = configuration_data([(0, 0, "p", A)], {"j": [(0, 0, verdict)]}, instances=1, families=families)
     found = family_of(data)
     assert (found["why_code"], found["difference"]["value"], found["with_people"]["why_code"]) == (why, None, why)
-
-
-def test_pairs_without_a_verdict_of_the_judge_are_left_out() -> None:
-    families = {"one": "gpt", "j": "gpt"}
-    data = configuration_data([(0, 0, "p", A)], {"j": [(0, 0, None)]}, instances=1, families=families)
-    assert family_of(data)["why_code"] == "no_common_pair"
 
 
 def test_lengths_are_adjusted_for_people_and_judges() -> None:

@@ -2,10 +2,8 @@
 
 import math
 
-import numpy as np
 import pytest
 
-from analysis.judges.juries import JuryUnits, error_sums, mean_error_correlation
 from reporting.core.reasons import TOO_FEW
 from reporting.findings.data.inputs import Filters, JuryMembers
 from reporting.findings.data.vote_table import vote_table
@@ -75,12 +73,4 @@ def test_few_instances_have_no_interval_but_a_reason() -> None:
         one["error_correlation"]["why"]
         == one["effective_members"]["why"]
         == TOO_FEW.with_values(of="instances", least=20).text
-    )
-
-
-def test_correlation_is_that_of_the_measure(panel) -> None:
-    votes = np.array([[1.0] * 4 + [-1.0] * 20, [-1.0] * 12 + [1.0] * 12, [-1.0] * 12 + [1.0] * 12]).T
-    units = JuryUnits(votes, np.tile([3.0, 0, 0], (24, 1)), np.arange(24), np.zeros(24, dtype=int))
-    assert panel["error_correlation"]["value"] == pytest.approx(
-        float(mean_error_correlation(error_sums(units).sum(axis=0)))
     )

@@ -172,22 +172,17 @@ def test_recorded_chances_weigh_and_missing_ones_refuse() -> None:
     assert refused["saved"] is None
 
 
-@pytest.mark.parametrize("kind", ["top", "ids"])
-def test_chosen_instances_are_no_random_draw(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("rated", "chosen", "why"),
+    [(19, [], "few_instances"), (40, [{"kind": "top"}], "selection"), (40, [{"kind": "ids"}], "selection")],
+)
+def test_too_few_and_chosen_instances_have_no_powered_rate(rated: int, chosen: Any, why: str) -> None:
     rows, judged = crowd(people=1)
-    (powered,) = compute(configuration_data(rows, {"j": judged}, instances=40, chosen=[{"kind": kind}]))[0][
-        "prediction_powered"
-    ]
-    assert powered["why_code"] == "selection"
-    assert powered["win_rate_a"]["value"] is None
+    some = [row for row in rows if row[0] < rated]
+    (found,) = compute(configuration_data(some, {"j": judged}, instances=40, chosen=chosen))
+    (powered,) = found["prediction_powered"]
+    assert (powered["win_rate_a"]["value"], powered["why_code"]) == (None, why)
     assert powered["plain"]["value"] is not None
-
-
-def test_nineteen_rated_instances_are_too_few() -> None:
-    rows, judged = crowd(people=1)
-    few = [row for row in rows if row[0] < 19]
-    (powered,) = compute(configuration_data(few, {"j": judged}, instances=40))[0]["prediction_powered"]
-    assert powered["why"] == of_refusal(Refusal("instances", 19, 20)).text
 
 
 def test_nothing_rated_gives_reasons() -> None:

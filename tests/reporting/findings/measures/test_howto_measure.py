@@ -10,8 +10,9 @@ from django.core.management import call_command
 from django.test import Client
 
 from reporting.findings.measures import measures, registry
+from tests.factories import make_user
 from tests.howto import run, run_tests
-from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge, rate
+from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
 
 ROOT = Path(__file__).resolve().parents[4]
 PAGE = ROOT / "docs" / "howto" / "add_a_measure.md"
@@ -65,7 +66,7 @@ def test_the_pages_commands_show_the_measure(built: Built, capsys: pytest.Captur
 
 @pytest.mark.slow
 def test_the_findings_page_shows_the_measure(built: Built, client: Client) -> None:
-    client.force_login(build_user("reader", "researcher", built.study))
+    client.force_login(make_user("reader", "researcher", study=built.study))
     page = client.get("/studies/my-study/findings/").content.decode()
     table = page[page.index(">People and judges</caption>") :].split("</table>")[0]
     assert re.findall(r'<th [^>]*scope="col"[^>]*><bdi>([^<]+)</bdi></th>', table)[-3:] == [

@@ -1,16 +1,14 @@
 """Intervals over instances and raters, and the note where few people gave most of the ratings; from arrays."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 
 from analysis.intervals.analytic import mean_interval, ratio_spread, share_interval
 from reporting.core.estimates import IntervalSettings
 from reporting.core.raters import units
 from reporting.core.reasons import TOO_FEW
-from reporting.findings.data.inputs import ConfigurationData, Filters
+from reporting.findings.data.inputs import ConfigurationData
 from reporting.findings.measures import MeasureInput, compute_measures
 from reporting.findings.measures.rater_findings import few_raters_note, rater_findings, weighted_findings
 from tests.reporting.findings.arrays import Row, configuration_data
@@ -116,10 +114,3 @@ def test_the_note_is_there_where_three_of_many_gave_most() -> None:
     few = [row for row in busy if row[2] in ("p0", "p1", "p2", "p3")]
     assert few_raters_note(configuration_data(few, {}, instances=12).people) == []  # two ways would have no interval
     assert few_raters_note(configuration_data([], {}, instances=1).people) == []
-
-
-@pytest.mark.parametrize("two_way", [True, False])
-def test_filters_hand_the_ways_on(two_way: bool) -> None:
-    filters = replace(Filters(), two_way=two_way)
-    assert filters.intervals.two_way is two_way
-    assert filters.as_json()["two_way"] is two_way

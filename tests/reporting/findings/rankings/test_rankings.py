@@ -12,13 +12,9 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from analysis.types import Outcomes
 from annotation.core.reasons import Reason
-from annotation.studies.votes import RatedPairs
-from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.reasons import TOO_FEW
-from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Filters, Pairs
-from reporting.findings.data.separability_bins import Separability
+from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.vote_table import vote_table
 from reporting.findings.pooled.pooled import StudyScale
 from reporting.findings.rankings.rankings import ranking_findings
@@ -31,10 +27,10 @@ from reporting.findings.reasons import (
     UNEQUAL,
     not_tested,
 )
-from reporting.findings.sections.configurations import EXCLUSIONS
 from reporting.findings.text import as_text
 from reporting.leaderboard.leaderboard import by_rater
 from tests.reporting.builders import GOLDEN, build_configuration, build_study, findings, rate
+from tests.reporting.findings.arrays import configuration_data
 
 Vote = tuple[str, int, str, float]  # instance, pair, rater's code, verdict
 MODELS = ("bradley_terry", "elo", "sep_bradley_terry", "sep_elo")
@@ -55,39 +51,12 @@ def test_the_reason_names_the_most_instances_where_no_system_has_enough(clusters
     assert not_tested(clusters, 20).text == reason.text
 
 
-def voter(votes: Sequence[Vote], instances: Sequence[str]) -> Rater:
-    """People with these votes on a configuration."""
-    people = tuple(sorted({code for _, _, code, _ in votes}))
-    n = len(votes)
-    outcomes = Outcomes(
-        instance=np.array([instances.index(one) for one, *_ in votes], dtype=np.int64),
-        pair=np.array([pair for _, pair, *_ in votes], dtype=np.int64),
-        a=np.zeros(n, dtype=np.int64),
-        b=np.ones(n, dtype=np.int64),
-        verdict=np.array([verdict for *_, verdict in votes], dtype=np.float64),
-        rater=np.array([people.index(code) for _, _, code, _ in votes], dtype=np.int64),
-    )
-    unknown = np.full(n, np.nan)
-    no_kind = np.zeros(n, dtype=np.int64)
-    rated = RatedPairs(outcomes, np.ones(n, dtype=bool), people, unknown, unknown, unknown, unknown, no_kind)
-    positions = Positions(outcomes.instance, outcomes.verdict)
-    return rater(PEOPLE, "person", rated, positions, dict.fromkeys(EXCLUSIONS, 0))
-
-
 def configuration(a: str, b: str, votes: Sequence[Vote], *, dataset: str = "news") -> ConfigurationData:
     """One configuration that people voted on."""
     instances = tuple(dict.fromkeys(one for one, *_ in votes))
-    empty = np.zeros(0)
-    pairs = Pairs(empty.astype(np.int64), empty.astype(np.int64), empty, empty, empty)
-    return ConfigurationData(
-        configuration=Compared(dataset, ComparedSystem(a), ComparedSystem(b)),
-        instance_ids=instances,
-        pairs=pairs,
-        separability=Separability(None, np.full(len(instances), np.nan), None, NOT_COMPUTED),
-        people=voter(votes, instances),
-        judges=(),
-        chosen=[],
-    )
+    rows = [(instances.index(one), *rest) for one, *rest in votes]
+    made = configuration_data(rows, {}, instances=len(instances), dataset=dataset, systems=(a, b))
+    return replace(made, instance_ids=instances)
 
 
 def counted(a: str, b: str, wins: int, ties: int, losses: int, *, per: int = 15) -> ConfigurationData:

@@ -25,8 +25,8 @@ from reporting.findings.sections.rankings import (
     rankings_section,
 )
 from reporting.findings.sections.raters import SORTS, _columns
-from tests.factories import signed_in
-from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, labels, separate
+from tests.factories import make_user, signed_in
+from tests.reporting.builders import GOLDEN, build_golden, build_study, judge, labels, separate
 
 HOSTILE = "<b>eve</b>"
 
@@ -44,7 +44,7 @@ def page(module_rows: None) -> str:
         judge(built, "right", [(place, pair, "ab", 1 if pair else 0) for place in range(50) for pair in range(2)])
     Judge.objects.filter(name="left").update(family="gpt")
     System.objects.filter(name="gpt-3.5-turbo-instruct").update(family="GPT")
-    client = signed_in(build_user("reader", "researcher", study))
+    client = signed_in(make_user("reader", "researcher", study=study))
     return client.get("/studies/shown/findings/").content.decode()
 
 

@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from annotation.models import Annotator
-from tests.factories import signed_in
-from tests.reporting.builders import Built, build_configuration, build_study, build_user, rate
+from tests.factories import make_user, signed_in
+from tests.reporting.builders import Built, build_configuration, build_study, rate
 
 pytestmark = [pytest.mark.django_db]
 HOSTILE = "<b>eve</b>"
@@ -27,7 +27,7 @@ def built() -> Built:
 
 def page_of(built: Built, query: str = "") -> str:
     client = signed_in(
-        User.objects.filter(username="reader").first() or build_user("reader", "researcher", built.study)
+        User.objects.filter(username="reader").first() or make_user("reader", "researcher", study=built.study)
     )
     response: Any = client.get(f"/studies/shown/findings/{query}")
     assert response.status_code == 200
