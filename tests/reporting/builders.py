@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from annotation.core.tables import Column, DataTable
@@ -23,7 +22,6 @@ from annotation.models import (
     Matchup,
     Pair,
     Rating,
-    RoleGrant,
     SeparabilityRun,
     Slot,
     Study,
@@ -69,14 +67,6 @@ def findings(
 def build_study(slug: str = "tried") -> Study:
     """Make an empty study."""
     return Study.objects.create(slug=slug, title=slug, group=main_group())
-
-
-def build_user(name: str, role: str = "", study: Study | None = None) -> Any:
-    """Make an account, with a role in one study (or, without one, in all of the main group)."""
-    user = get_user_model().objects.create_user(name, password="a long enough one")
-    if role:
-        RoleGrant.objects.create(user=user, role=role, study=study, group=None if study else main_group())
-    return user
 
 
 def build_system(study: Study, name: str) -> System:

@@ -19,13 +19,12 @@ from annotation.studies.configurations import configurations
 from judging.models import JudgeRun, Judgment
 from judging.review.comparing import PEOPLE, compare, votes_on
 from reporting.exports.rows import history_rows, rating_rows
-from tests.factories import ask_more, criterion
+from tests.factories import ask_more, criterion, make_user
 from tests.reporting.builders import (
     Built,
     answer_too,
     build_configuration,
     build_study,
-    build_user,
     judge,
     rate,
     separate,
@@ -158,7 +157,7 @@ def _listed(client: Client, name: str) -> Any:
 
 @pytest.mark.weekly
 def test_a_further_criterion_changes_nothing_about_the_main_question(built: Built, client: Client) -> None:
-    client.force_login(build_user("admin", "study-admin"))
+    client.force_login(make_user("admin", "study-admin"))
     before = everything(built, client)
     assert json.loads(before["findings both --format json"])["filters"]["question"] == "overall"
     assert len(before["ratings.rows"]) == 50
@@ -169,12 +168,3 @@ def test_a_further_criterion_changes_nothing_about_the_main_question(built: Buil
     assert Rating.objects.for_question(1).count() == 26
     for name, shown in before.items():
         assert after[name] == shown, name
-
-
-def test_the_further_question_has_numbers_of_its_own(built: Built) -> None:
-    add_criterion(built)
-    found = json.loads(printed("findings", "both", "--format", "json", "--question", "fluency"))
-    people, direct = found["configurations"][0]["raters"]
-    assert people["counts"] == {"a": 0, "tie": 12, "b": 12}
-    assert direct["counts"] == {"a": 0, "tie": 0, "b": 8}
-    assert people["degrees"]["b"] == {"much": 12, "slightly": 0, "unknown": 0}

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -21,7 +20,7 @@ from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, Rati
 from judging.outcomes.gold import gold_pairs
 from reporting.accuracy.accuracies import MEASURE_NAMES, NO_ANSWER, NO_GOLD, judge_accuracy
 from reporting.accuracy.files import COLUMNS, csv_rows, latex
-from tests.factories import add_instances, make_study, make_user
+from tests.factories import add_instances, make_study, make_user, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 PAGE = "reporting:judge-accuracy"
@@ -89,10 +88,8 @@ def values(found_row: dict[str, Any]) -> dict[str, float | None]:
     return {name: found_row[name]["value"] for name in MEASURE_NAMES}
 
 
-def signed_in(*roles: str, study: Study | None = None, name: str = "reader") -> Client:
-    client = Client()
-    client.force_login(make_user(name, *roles, study=study))
-    return client
+def page_of(study: Study) -> Any:
+    return signed_in(make_user("reader", "researcher", study=study)).get(reverse(PAGE, args=[study.slug]))
 
 
 def test_every_number_by_hand(judged: Study) -> None:
@@ -117,7 +114,10 @@ def test_every_number_by_hand(judged: Study) -> None:
     assert everything["first_position_rate"]["excluded"] == 2
     assert everything["positional_agreement"]["excluded"] == 1
     assert (everything["accuracy"]["low"], everything["accuracy"]["n_instances"]) == (None, 4)
-    assert "nowhere else" in everything["accuracy"]["tie_rule"]
+    rows = list(csv_rows(judge_accuracy(judged)))
+    assert (len(rows), set(rows[-1])) == (5, set(COLUMNS))
+    assert (rows[-1]["subset"], rows[-1]["accuracy"], rows[-1]["accuracy_n"]) == ("all", 0.75, 4)
+    assert (rows[-1]["accuracy_low"], rows[-1]["unparsed"]) == (None, 1)
 
 
 def test_subsets_are_data_sets_tags_and_all(judged: Study) -> None:
@@ -194,23 +194,17 @@ def test_calls_and_tokens_count_stored_answers_too(study: Study) -> None:
     ]
     first.completions.set(shared[:3])
     second.completions.set([*shared[:2], shared[3]])
+    kept = fill(make_run(study, "kept"), "n1", "ab", -1, calls=1, cached=1)
+    kept.completions.add(Completion.objects.create(cache_key="k", request={}, prompt_tokens=50, completion_tokens=5))
+    found = values(subset(judge_accuracy(study), "all", "kept"))
+    assert (found["calls_per_verdict"], found["calls_made_per_verdict"]) == (1, 0)
+    assert (found["tokens_per_verdict"], found["tokens_made_per_verdict"]) == (55, 0)
     found = subset(judge_accuracy(study), "all")
     # One verdict came of six answers, four of them made; each took 110 tokens.
     assert found["calls_per_verdict"]["value"] == 6
     assert found["calls_made_per_verdict"]["value"] == 4
     assert found["tokens_per_verdict"]["value"] == 660
     assert found["tokens_made_per_verdict"]["value"] == 440
-
-
-def test_a_run_all_from_the_cache_made_no_calls(study: Study) -> None:
-    run = make_run(study)
-    judgment = fill(run, "n1", "ab", -1, calls=1, cached=1)
-    judgment.completions.add(
-        Completion.objects.create(cache_key="k", request={}, prompt_tokens=50, completion_tokens=5)
-    )
-    found = values(subset(judge_accuracy(study), "all"))
-    assert (found["calls_per_verdict"], found["calls_made_per_verdict"]) == (1, 0)
-    assert (found["tokens_per_verdict"], found["tokens_made_per_verdict"]) == (55, 0)
 
 
 def test_what_verdicts_from_elsewhere_took_is_unknown_unless_told(study: Study) -> None:
@@ -252,8 +246,7 @@ def test_sound_rationales_that_end_in_wrong_verdicts_are_counted(study: Study) -
     assert (found["wrong_when_sound"]["value"], found["wrong_when_sound"]["n"]) == (1 / 2, 2)
     assert (found["sound_when_wrong"]["value"], found["sound_when_wrong"]["n"]) == (1 / 2, 2)
     assert found["wrong_when_sound"]["excluded"] == 2  # those who disagree, and the rationale without a verdict
-    page = signed_in("researcher").get(reverse(PAGE, args=[study.slug])).content.decode()
-    assert "Sound rationales" in page
+    assert "Sound rationales" in page_of(study).text
 
 
 @pytest.mark.parametrize(
@@ -264,7 +257,7 @@ def test_a_study_with_nothing_to_measure_says_why(gold: Any, why: Reason, capsys
     study = add_instances(make_study("bare", instances=0), [row("n1", gold)])
     found = judge_accuracy(study)
     assert found["why_code"] == why.code
-    assert why.text.capitalize() in signed_in("researcher").get(reverse(PAGE, args=["bare"])).content.decode()
+    assert why.text.capitalize() in page_of(study).text
     for form in ("text", "latex"):
         call_command("judge_accuracy", "bare", "--format", form)
         assert why.text in capsys.readouterr().out
@@ -273,7 +266,7 @@ def test_a_study_with_nothing_to_measure_says_why(gold: Any, why: Reason, capsys
 
 
 def test_the_command_prints_what_the_page_downloads(judged: Study, capsys: pytest.CaptureFixture[str]) -> None:
-    client = signed_in("researcher")
+    client = signed_in(make_user("reader", "researcher"))
     printed = {}
     for form, ending in (("json", "json"), ("csv", "csv"), ("latex", "tex")):
         call_command("judge_accuracy", "judged", "--format", form)
@@ -284,20 +277,7 @@ def test_the_command_prints_what_the_page_downloads(judged: Study, capsys: pytes
         assert json.loads(sent) == json.loads(printed[form]) if form == "json" else sent == printed[form]
     assert json.loads(printed["json"]) == judge_accuracy(judged)
     call_command("judge_accuracy", "judged")
-    marked_total = capsys.readouterr().out
-    assert "Judges on adversarial (1 pair of 1 instance)" in marked_total
-    assert "75.0%" in marked_total
-
-
-def test_csv_has_a_row_for_each_judge_and_subset_with_intervals(judged: Study) -> None:
-    found = judge_accuracy(judged)
-    rows = list(csv_rows(found))
-    assert len(rows) == 5
-    everything = rows[-1]
-    assert set(everything) == set(COLUMNS)
-    assert (everything["subset"], everything["accuracy"], everything["accuracy_n"]) == ("all", 0.75, 4)
-    assert everything["accuracy_low"] == subset(found, "all")["accuracy"]["low"]
-    assert everything["unparsed"] == 1
+    assert "75.0%" in capsys.readouterr().out
 
 
 def test_names_from_outside_run_nothing_in_any_file(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
@@ -305,22 +285,18 @@ def test_names_from_outside_run_nothing_in_any_file(study: Study, capsys: pytest
     add_instances(study, [row("e1", {"better": "alpha"}, dataset=evil)])
     fill(make_run(study), "e1", "ab", -1)
     found = judge_accuracy(study)
-    (cells,) = (one for one in csv.DictReader(io.StringIO(csv_text(study, capsys))) if one["kind"] == "dataset")
-    assert cells["subset"].startswith("'=cmd()")
+    call_command("judge_accuracy", study.slug, "--format", "csv")
+    rows = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert [row["subset"][:7] for row in rows if row["kind"] == "dataset"] == ["'=cmd()"]
     written = latex(found)
     assert r"=cmd()\textbackslash{}input\{x\} \& " in written
     assert "\\input{x}" not in written
     assert "\x1b" not in written
     call_command("judge_accuracy", study.slug)
     assert "\x1b" not in capsys.readouterr().out
-    page = signed_in("researcher").get(reverse(PAGE, args=[study.slug])).content.decode()
+    page = page_of(study).text
     assert "<script>alert(1)" not in page
     assert "&lt;script&gt;alert(1)" in page
-
-
-def csv_text(study: Study, capsys: pytest.CaptureFixture[str]) -> str:
-    call_command("judge_accuracy", study.slug, "--format", "csv")
-    return str(capsys.readouterr().out)
 
 
 def test_latex_text_is_printed_as_it_is_and_in_one_line() -> None:
@@ -339,8 +315,8 @@ def test_latex_tables_hold_percentages_by_subset(judged: Study) -> None:
 
 
 def test_wrong_verdicts_are_drawn_by_a_button(judged: Study) -> None:
-    client = signed_in("researcher", study=judged)
-    page = client.get(reverse(PAGE, args=["judged"])).content.decode()
+    client = signed_in(make_user("reader", "researcher"))
+    page = client.get(reverse(PAGE, args=["judged"])).text
     form = page.partition(f'action="{reverse("judging:compare", args=[judged.slug])}"')[2].partition("</form>")[0]
     fields = dict(re.findall(r'name="(\w+)" value="([^"]+)"', form))
     name = re.findall(r"<option>(.*?)</option>", form)[0]
@@ -351,7 +327,7 @@ def test_wrong_verdicts_are_drawn_by_a_button(judged: Study) -> None:
 def test_judges_are_in_the_order_of_accuracy_and_a_tag_that_is_a_data_set_has_no_column(judged: Study) -> None:
     Instance.objects.filter(dataset="chat").update(metadata={"tags": ["talk"]})
     fill(make_run(judged, "few"), "n1", "ab", -1)
-    context = signed_in("researcher", study=judged).get(reverse(PAGE, args=["judged"])).context
+    context = page_of(judged).context
     assert [row["judge"]["judge"] for row in context["overview"]] == ["few", "judy"]
     headings = [str(heading).partition(" ")[0] for heading, _cell in context["overview"][0]["cells"]]
     assert headings == ["All", "chat", "news", "adversarial", "natural"]
@@ -360,23 +336,8 @@ def test_judges_are_in_the_order_of_accuracy_and_a_tag_that_is_a_data_set_has_no
     assert "talk" in [subset["subset"] for subset in judge_accuracy(judged)["subsets"]]
 
 
-def test_the_page_shows_judges_by_subset(judged: Study) -> None:
-    client = signed_in("researcher", study=judged)
-    page = client.get(reverse(PAGE, args=["judged"])).content.decode()
-    assert "judy" in page
-    assert "75.0%" in page
-    for name in ("adversarial", "natural", "news", "chat"):
-        assert name in page
-    for form in ("json", "csv", "tex"):
-        assert f'href="/studies/judged/accuracy.{form}"' in page
-    assert " style=" not in page
-    for other in ("judging:judges", "reporting:findings"):
-        assert reverse(PAGE, args=["judged"]) in client.get(reverse(other, args=["judged"])).content.decode()
-
-
 def test_queries_do_not_grow_with_judges_or_pairs(judged: Study, django_assert_max_num_queries: Any) -> None:
-    client = signed_in("researcher")
-    address = reverse(PAGE, args=["judged"])
+    client, address = signed_in(make_user("reader", "researcher")), reverse(PAGE, args=["judged"])
     with django_assert_max_num_queries(14) as few:
         client.get(address)
     add_instances(judged, [row(f"m{number}", {"better": "beta"}, dataset=f"d{number}") for number in range(4)])
@@ -387,9 +348,7 @@ def test_queries_do_not_grow_with_judges_or_pairs(judged: Study, django_assert_m
         client.get(address)
 
 
-def test_wordings_of_one_judge_have_a_table_with_their_spread(
-    study: Study, client: Client, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wordings_of_one_judge_have_a_table_with_their_spread(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     endpoint = Endpoint.objects.create(name="local", base_url="http://127.0.0.1:1/v1", model="m")
     settings = {"endpoint": endpoint, "params": {"max_tokens": 9}}
     # Right on both of news' first two pairs, on one of them, on none; the fourth differs by more than its wording.
@@ -408,7 +367,7 @@ def test_wordings_of_one_judge_have_a_table_with_their_spread(
     call_command("judge_accuracy", study.slug)
     assert "50.0% [0.0, 100.0], sd 50.0; 1 to 2 pairs" in capsys.readouterr().out
     assert r"50.00 $\pm$ 50.00 {\scriptsize [0.0, 100.0]}" in latex(judge_accuracy(study))
-    client.force_login(make_user("wren", "researcher", study=study))
+    client = signed_in(make_user("wren", "researcher", study=study))
     page = client.get(reverse(PAGE, args=[study.slug])).text
     assert "50.0% <small>0.0% to 100.0%, sd 50.0 points; n = 3</small>" in page
     assert "(<bdi>&lt;i&gt;x&lt;/i&gt;</bdi>)" in page

@@ -15,8 +15,8 @@ from annotation.models import Annotator, ComparisonTable, Display, Flag, VoteCha
 from annotation.recruitment.channels import invitation_channel
 from judging.models import Completion, Endpoint, Judge, Judgment, TableCheck, TableMaking
 from reporting.exports.files import export_lines
-from tests.factories import api_of
-from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge, rate, separate
+from tests.factories import api_of, make_user
+from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 OF_STUDIES = [
@@ -70,7 +70,7 @@ def other(mine: Built) -> Built:
 
 @pytest.fixture
 def reader(mine: Built) -> APIClient:
-    return api_of(build_user("reader", "researcher", mine.study))
+    return api_of(make_user("reader", "researcher", study=mine.study))
 
 
 def test_reader_sees_rows_of_their_studies_only_and_lists_are_filtered_by_study(
@@ -107,7 +107,7 @@ def test_readers_are_not_told_where_an_endpoint_is(reader: APIClient, other: Bui
 
 
 def test_annotators_are_codes_and_no_accounts(reader: APIClient, mine: Built) -> None:
-    Annotator.objects.filter(code="ann").update(user=build_user("jane.doe@example.org"))
+    Annotator.objects.filter(code="ann").update(user=make_user("jane.doe@example.org"))
     for name in ("annotators", "assignments", "ratings"):
         assert "jane.doe" not in reader.get(f"/api/v1/{name}/").content.decode()
     assert set(reader.get("/api/v1/annotators/").json()["results"][0]) == {

@@ -9,8 +9,8 @@ from rest_framework.test import APIClient
 
 from annotation.core.reasons import reason
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, PromptFile, RunWorker
-from tests.factories import api_of, ask_more
-from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge
+from tests.factories import api_of, ask_more, make_user
+from tests.reporting.builders import Built, build_configuration, build_study, judge
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -24,7 +24,7 @@ def mine(db: None) -> Built:
 
 @pytest.fixture
 def reader(mine: Built) -> APIClient:
-    return api_of(build_user("reader", "researcher", mine.study))
+    return api_of(make_user("reader", "researcher", study=mine.study))
 
 
 def rows(client: APIClient, name: str, **query: Any) -> list[dict[str, Any]]:
@@ -145,4 +145,4 @@ def test_endpoint_names_its_headers_and_shows_no_value(mine: Built) -> None:
     assert "hush-hush" not in answer.content.decode()
     assert (row["price_prompt"], row["price_completion"], row["requests_per_minute"]) == ("0.500000", None, 60)
     assert row["supports"] == {"seed": True}
-    assert api_of(build_user("reader", "researcher", mine.study)).get("/api/v1/endpoints/far/").status_code == 403
+    assert api_of(make_user("reader", "researcher", study=mine.study)).get("/api/v1/endpoints/far/").status_code == 403

@@ -11,7 +11,7 @@ from annotation.core.tasks import progress
 from annotation.models import Study, Upload
 from annotation.models.members import Role
 from reporting.uploads import jobs as upload_jobs
-from tests.factories import make_study, make_user, token_of
+from tests.factories import api_of, make_study, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ROW = b'{"instance_id": "%d", "dataset": "news", "source": "s", "generations": {"a": ["x"], "b": ["y"]}}'
@@ -26,7 +26,7 @@ def study(settings: Any, tmp_path: Path) -> Study:
 
 @pytest.fixture
 def api(study: Study) -> APIClient:
-    return APIClient(headers={"Authorization": f"Token {token_of(make_user('rea', Role.RESEARCHER, study=study))}"})
+    return api_of(make_user("rea", Role.RESEARCHER, study=study))
 
 
 def send(api: APIClient, *contents: bytes) -> Any:

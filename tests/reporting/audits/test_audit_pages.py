@@ -41,10 +41,6 @@ def text_of(client: Client, address: str = ADDRESS, status: int = 200) -> str:
     return " ".join(response.content.decode().split())
 
 
-def filled(**more: Any) -> dict[str, Any]:
-    return {"judge": "judy", "pairs": 5, "changes": CHANGES, "in_flight": 4, **more}
-
-
 def test_a_stress_test_has_its_page_table_picture_and_file(tested: JudgeAudit, researcher: Client) -> None:
     page = text_of(researcher, f"{ADDRESS}{tested.pk}/")
     assert "Stress test of" in page
@@ -64,16 +60,6 @@ def test_a_stress_test_has_its_page_table_picture_and_file(tested: JudgeAudit, r
     assert researcher.get(f"{ADDRESS}{tested.pk}/turned.svg?theme=dark").content.startswith(b"<svg")
     assert f'href="{ADDRESS}{tested.pk}/"' in text_of(researcher)
     assert "48 of 48 answers" in text_of(researcher)
-
-
-def test_the_form_prices_and_starts(study: Study, judge: Judge, researcher: Client) -> None:
-    make_judge("longer", name="longer")
-    assert 'value="longer"' not in text_of(researcher)
-    response: Any = researcher.post(f"{ADDRESS}estimate/", filled(), headers={"HX-Request": "true"})
-    assert "for 20 presentations; stored already: 0 answers." in " ".join(response.content.decode().split())
-    assert researcher.post(f"{ADDRESS}start/", filled(max_cost="1")).status_code == 302
-    audit = JudgeAudit.objects.get()
-    assert (audit.pairs, audit.changes) == (5, list(CHANGES))
 
 
 def test_a_test_of_another_study_and_unknown_pictures_are_not_found(tested: JudgeAudit, researcher: Client) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.batches.sampling import shown_selection
 from annotation.core.errors import AnnotationError
 from annotation.core.reasons import reason
 from annotation.models import Study
@@ -49,12 +48,11 @@ def acme(module_rows: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _failure(text: str) -> dict[str, Any]:
+def of_text(text: str) -> dict[str, Any]:
     return {"code": "text", "values": {"text": text}}
 
 
-def _below(share: float) -> dict[str, Any]:
-    return reason("gold_below", share=share, number=1, limit=1).stored()
+BELOW = reason("gold_below", share=10**400, number=1, limit=1).stored()
 
 
 def test_a_bundle_whose_records_tell_another_story_makes_no_study(acme: Path, tmp_path: Path) -> None:
@@ -77,8 +75,8 @@ def test_a_bundle_whose_records_tell_another_story_makes_no_study(acme: Path, tm
             "annotator", {"exclusion_reason": "x" * 301}, "exclusion_reason: Ensure this value has at most", id="long"
         ),
         pytest.param("annotator", {"exclusion_reason": "x\0"}, "NUL character", id="null character"),
-        pytest.param("judgment", {"failure": _failure("x\0")}, "NUL character", id="null character in a reason"),
-        pytest.param("judgment", {"failure": _failure("\ud800")}, "surrogate", id="half a pair in a reason"),
+        pytest.param("judgment", {"failure": of_text("x\0")}, "NUL character", id="null character in a reason"),
+        pytest.param("judgment", {"failure": of_text("\ud800")}, "surrogate", id="half a pair in a reason"),
         pytest.param("assignment", {"claimed_at": "yesterday"}, "claimed_at: ", id="time"),
         pytest.param("votechange", {"display": None}, "there is no row|int", id="missing key"),
         pytest.param("system", {"position": None}, "position: it is missing", id="missing value"),
@@ -87,7 +85,7 @@ def test_a_bundle_whose_records_tell_another_story_makes_no_study(acme: Path, tm
         pytest.param("batch", {"selection": {"extensions": ["x"]}}, "selection can't be read", id="extensions"),
         pytest.param("event", {"changes": {"x": {"code": "x", "values": {}}}}, "it is not a reason", id="log"),
         pytest.param("event", {"changes": {"code": "", "values": {}}}, "changes can't be read", id="log is a reason"),
-        pytest.param("annotator", {"block_reason": _below(10**400)}, "it is not a reason", id="number in a reason"),
+        pytest.param("annotator", {"block_reason": BELOW}, "it is not a reason", id="number in a reason"),
         pytest.param("tablemaking", {"record": {"samples": [{"lost": 1}]}}, "it is not a reason", id="tables lost"),
     ],
 )
@@ -98,16 +96,6 @@ def test_records_that_cannot_be_are_refused(
     rewrite(folder, f"records/{name}.jsonl.gz", in_row(lambda row: {**row, **change}))
     with pytest.raises(BadBundle, match=reason):
         store(open_bundle(folder), make_study("copy", instances=0))
-
-
-def test_a_batch_of_an_older_bundle_keeps_the_texts_of_what_it_left_out(acme: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(acme, tmp_path / "bundle")
-    older = {"pool": 1, "left_out": {"without source text": 2}}
-    selection = {**older, "extensions": [{"asked": {}, "hits": 0, **older}]}
-    rewrite(folder, "records/batch.jsonl.gz", in_row(lambda row: {**row, "selection": selection}))
-    study = make_study("copy", instances=0)
-    store(open_bundle(folder), study)
-    assert shown_selection(study.batches.order_by("pk")[0].selection) == selection
 
 
 @pytest.mark.parametrize("name", ["slug", "group", "id", "pages"])
@@ -135,21 +123,15 @@ def test_a_taken_name_is_refused_before_the_bundle_is_read(acme: Path, tmp_path:
         call_command("import_bundle", str(tmp_path), "--study", slug)
 
 
-def test_a_missing_verdict_keeps_its_code_and_in_older_bundles_its_text(small: Study, tmp_path: Path) -> None:
+def test_a_missing_verdict_keeps_its_code(small: Study, tmp_path: Path) -> None:
     why = reason("cut_off", why=reason("no_verdict_in", text="{well} 0"))
     changed = Judgment.objects.filter(run__study=small, status="unparsed").update(failure=why)
     folder = tmp_path / "bundle"
     export_bundle(small, folder)
     assert f'"reason":"{why}"' in unpacked(folder)
 
-    def stored(slug: str) -> list[Any]:
-        copy = import_bundle(folder, slug=slug)
-        return list(Judgment.objects.filter(run__study=copy, status="unparsed").values_list("failure", flat=True))
-
-    assert stored("copy") == [why] * changed != []
-    as_text = in_every_row(lambda row: {**row, "failure": row["failure"] and str(why)})
-    rewrite(folder, "records/judgment.jsonl.gz", as_text)
-    assert stored("older") == [reason("text", text=str(why))] * changed
+    unread = Judgment.objects.filter(run__study=import_bundle(folder, slug="copy"), status="unparsed")
+    assert list(unread.values_list("failure", flat=True)) == [why] * changed != []
     rewrite(folder, "records/judgment.jsonl.gz", in_every_row(lambda row: {**row, "failure": {"code": "no_such"}}))
     with pytest.raises(BadBundle, match="failure: it is not a reason"):
         import_bundle(folder, slug="other")

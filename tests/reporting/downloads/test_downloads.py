@@ -20,8 +20,8 @@ from reporting.bundle.verifying import verify_bundle
 from reporting.downloads import making
 from reporting.downloads.jobs import path_of, queue_file
 from reporting.models import MadeFile
-from tests.factories import signed_in
-from tests.reporting.builders import build_configuration, build_study, build_user, rate
+from tests.factories import make_user, signed_in
+from tests.reporting.builders import build_configuration, build_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -172,7 +172,7 @@ def test_training_data_are_counted_and_made(study: Study, researcher: Client) ->
 
 def test_a_file_of_another_study_is_not_there(study: Study, researcher: Client, made: MadeFile) -> None:
     other = build_study("other")
-    build_user("both", "researcher", other)
-    client = signed_in(build_user("stranger", "researcher", other))
+    make_user("both", "researcher", study=other)
+    client = signed_in(make_user("stranger", "researcher", study=other))
     assert client.get(f"/studies/other/files/{made.key}.zip").status_code == 404
     assert client.get(f"/studies/{study.slug}/files/{made.key}.zip").status_code == 404

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.core.files.parquet import write_parquet
 from annotation.models import Annotator, Generation, Rating, Study
 from judging.models import Judge
 from reporting.exports.elsewhere import WantedVerdicts
-from reporting.exports.files import types_of
 from reporting.refinement.given_preferences import count_preferences
 from tests.reporting.builders import Built, build_configuration, build_study, findings, judge, rate
 from tests.reporting.refinement.test_repair import build_four_systems, order_by_hand
@@ -144,30 +142,6 @@ def test_strengths_are_margins_where_every_preference_has_one(built: Built, tmp_
     assert said == {first.generation_a.text: 1, first.generation_b.text: 2}
     Rating.objects.filter(pk=ratings[0].pk).update(strength=None)
     assert margins() == ["none"] * 5
-
-
-def test_a_folder_of_the_hub_is_read_as_one_file(built: Built, tmp_path: Path) -> None:
-    """Data files of several forms, as the hub has them beside a card."""
-    call_command("export_study", "source", "--what", "texts", "--format", "jsonl", "--out", str(tmp_path))
-    rows = [json.loads(line) for line in (tmp_path / "texts.jsonl").read_text(encoding="utf-8").splitlines()]
-    folder = tmp_path / "hub" / "data"
-    folder.mkdir(parents=True)
-    (folder / "train-0.json").write_text(json.dumps(rows[:1], indent=1), encoding="utf-8")
-    write_parquet(folder / "train-1.parquet", rows[1:2], types_of(list(rows[1])))
-    (folder / "train-2.jsonl").write_text(f"{json.dumps(rows[2])}\n", encoding="utf-8")
-    (tmp_path / "hub" / "README.md").write_text("A card.", encoding="utf-8")
-
-    call_command("import_study", str(tmp_path / "hub"), "--study", "copy", "--form", "study")
-
-    def texts(slug: str) -> list[tuple[Any, ...]]:
-        found = Generation.objects.filter(instance__study__slug=slug)
-        return sorted(found.values_list("instance__instance_id", "instance__source", "system__name", "index", "text"))
-
-    assert len(texts("copy")) == 12
-    assert texts("copy") == texts("source")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(CommandError, match="holds no file that ends with"):
-        call_command("import_study", str(tmp_path / "empty"), "--study", "copy")
 
 
 @pytest.mark.parametrize(("form", "name"), [("trl", "preferences.jsonl"), ("arena", "battles.json")])

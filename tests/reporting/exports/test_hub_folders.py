@@ -95,6 +95,10 @@ def test_saved_folders_are_imported(built: Built, tmp_path: Path) -> None:
     parts["train"].to_parquet(str(tmp_path / "hub" / "train.parquet"))
     parts["test"].to_parquet(str(tmp_path / "hub" / "test.parquet"))
 
+    (tmp_path / "hub" / "README.md").write_text("A card.", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CommandError, match="holds no file that ends with"):
+        call_command("import_study", str(tmp_path / "empty"), "--study", "copy")
     third = ("2024-01-01", "2023-01-01", "third", 0, "a text of one instance alone")
     for name in ("one", "parts", "hub"):
         call_command("import_study", str(tmp_path / name), "--study", f"copy-{name}")

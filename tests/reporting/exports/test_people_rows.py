@@ -71,21 +71,16 @@ def reasons(study: Study) -> dict[str, int]:
     return counted
 
 
-def test_checks_are_exported_as_what_they_are() -> None:
-    study, _ = rated_study()
+def test_checks_are_exported_as_what_they_are_whatever_else_holds() -> None:
+    study, annotator = rated_study()
 
     assert reasons(study) == {"": 4, "qualification": 2, "check: gold": 2, "check: repeat": 2}
     [one] = findings(study, rounds=1)["configurations"]
     assert one["raters"][0]["ratings"] == 4
     assert one["raters"][0]["exclusions"]["check"] == 6
     assert one["instances"] == 2
-
-
-def test_ratings_of_checks_are_said_to_be_checks_whatever_else_holds() -> None:
-    study, annotator = rated_study()
     Assignment.objects.filter(purpose="gold").update(state="expired")
     Annotator.objects.filter(pk=annotator.pk).update(excluded=True, exclusion_reason="clicked through")
-
     assert reasons(study) == {"clicked through": 4, "qualification": 2, "check: gold": 2, "check: repeat": 2}
 
 
@@ -298,7 +293,7 @@ def rows_of(slug: str) -> dict[str, Any]:
     ("arm", "form"),
     [pytest.param("table:c8", "csv", marks=pytest.mark.weekly), ("table:c8", "parquet"), ("none", "jsonl")],
 )
-def test_a_new_study_of_all_files_has_the_same_rows_and_findings(
+def test_a_new_study_of_all_files_has_the_same_rows(
     arm: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, assignment = two_stage_study(arm)
@@ -313,9 +308,6 @@ def test_a_new_study_of_all_files_has_the_same_rows_and_findings(
 
     assert {kind for kind, _ in files} == {*READ_BACK} - {"judgments"}
     assert rows_of("copy") == before
-    found = [findings(Study.objects.get(slug=slug), rounds=1)["configurations"] for slug in ("study", "copy")]
-    numbers = [json.dumps([one["raters"] for one in configurations]) for configurations in found]
-    assert numbers[0] == numbers[1]
     capsys.readouterr()
     for slug in ("study", "copy"):  # what is there already says the same
         for kind, path in files:

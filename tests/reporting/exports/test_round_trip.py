@@ -52,7 +52,7 @@ def source() -> Built:
     """A study with ratings and judgments of every kind."""
     built = study_of("source")
     rate(built, 0, "ann", [-1, 1], a_is_left=[True, False], reason="=1+1\nand '=2", active_seconds=1.5)
-    rate(built, 1, "ann", [0, 1], late=True)
+    rate(built, 1, "ann", [0, 1], a_is_left=[None, False], late=True)
     rate(built, 0, "-bob", [1, 1], fills_slot=False)
     rate(built, 0, "open", [1, None], state="claimed")
     rate(built, 0, "out", [1, 1])

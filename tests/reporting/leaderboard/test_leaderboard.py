@@ -12,8 +12,8 @@ from django.test import Client
 
 from reporting.findings import computing, snapshots
 from reporting.leaderboard.views import ranks_by_rater
-from tests.factories import signed_in
-from tests.reporting.builders import build_configuration, build_study, build_user, judge, rate
+from tests.factories import make_user, signed_in
+from tests.reporting.builders import build_configuration, build_study, judge, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOSTILE = "<script>alert(1)</script>"
@@ -38,7 +38,7 @@ def board(module_rows: None) -> None:
 
 @pytest.fixture
 def client(db: None) -> Iterator[Client]:
-    return signed_in(build_user("reader", "researcher"))
+    return signed_in(make_user("reader", "researcher"))
 
 
 @pytest.fixture
@@ -73,14 +73,8 @@ def test_page_files_and_api_show_the_kept_rankings(client: Client, computed: lis
     assert people["next_place"]["more"] > 0
 
     assert HOSTILE not in page
-    for text in (
-        "Place 2 is the next to be settled",
-        "further comparisons",
-        "3\u00a0(2\u2060–\u20603)",
-        "Ranks by data set",
-    ):
+    for text in ("Place 2 is the next to be settled", "3\u00a0(2\u2060–\u20603)", "Ranks by data set", "dataset=news"):
         assert text in page
-    assert "dataset=news" in page
     assert len(rows) == 3 * (1 + 2) * 5 + 3 * 1 * 5 + 3 * 5  # people: three slices; the judge: all and one data set
     assert {row["dataset"] for row in rows} == {"", "news", "chats"}
     assert [row["rank"] for row in rows if row["measure"] == "bradley_terry"][:3] == ["1", "2", "3"]
@@ -127,6 +121,9 @@ def test_cycle_is_said(client: Client) -> None:
             rate(built, place, "ann", [-1])
     found = client.get(f"{ADDRESS}.json").json()["raters"][0]
 
+    assert (
+        client.get("/studies/tried/findings/").text.count(f'href="{ADDRESS}/"') == 2
+    )  # of two systems only at the end
     assert found["cycles"] == [["ant", "bee", "cat"]]
     assert found["settled"] == 0
     assert found["next_place"]["more"] is None
@@ -139,13 +136,3 @@ def test_groups_that_never_met_have_no_next_place(client: Client) -> None:
     found = client.get(f"{ADDRESS}.json").json()["raters"][0]
 
     assert (found["settled"], found["next_place"]["place"]) == (None, None)
-
-
-def test_navigation_has_it_from_three_systems_on(client: Client) -> None:
-    study = build_study()
-    build_configuration(study, systems=("ant", "bee"))
-    link = f'href="{ADDRESS}/"'
-    assert client.get("/studies/tried/findings/").content.decode().count(link) == 1  # at its end
-    assert client.get(f"{ADDRESS}/").status_code == 200
-    build_configuration(study, systems=("ant", "cat"), prefix="more")
-    assert client.get("/studies/tried/findings/").content.decode().count(link) == 2

@@ -1,7 +1,5 @@
 """The audit of judges and people: how consistent they are with themselves among several texts."""
 
-import csv
-import io
 import json
 from itertools import combinations
 from math import comb
@@ -282,23 +280,6 @@ def test_texts_that_nothing_compares_are_sets_of_their_own(capsys: pytest.Captur
     assert transitivity_of(found, 3) == 0.75
     assert one["contradictions"]["cycles"]["count"] == 2
     assert one["transitivity"]["5"]["n"] == 0
-
-
-def test_measures_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
-    study, built = build_four_systems()
-    let_judge(study, built, in_order())
-    Judge.objects.update(name="one-whose-name-is-rather-long")
-    call_command("logic_audit", study.slug)
-    lines = capsys.readouterr().out.splitlines()
-    assert "  judge:one-whose-name-is-rather-long" in lines
-    (shown,) = [line for line in lines if line.startswith("    commutativity:")]
-    assert shown.split()[1] == "1.000,"
-    call_command("logic_audit", study.slug, format="csv")
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert {row["measure"] for row in rows} >= {"transitivity_3", "transitivity_8", "commutativity", "human_agreement"}
-    assert {row["dataset"] for row in rows} == {"", "news"}
-    (value,) = [row["value"] for row in rows if row["measure"] == "commutativity" and not row["dataset"]]
-    assert float(value) == 1
 
 
 @pytest.mark.parametrize(

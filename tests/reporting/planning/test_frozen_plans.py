@@ -216,6 +216,14 @@ def test_a_claim_is_planned_until_epsilon_or_another_filter_changes() -> None:
         assert code in codes(found)
         assert statuses(found)[0] == "exploratory"
     assert "ε: 0.15; the plan has 0.1." in plan_notes(findings_under(study, replace(plain, epsilon=0.15)))
+    found = findings_under(study, plain)
+    plan = {**found["plan"], "deviations": [{"code": "judges", "text": ""}]}
+    assert status_of("preference", {**found, "plan": plan}) == "planned"
+    plan["content"] = {**plan["content"], "claims": ["replacement"]}
+    assert status_of("replacement", {**found, "plan": plan}) == "exploratory"
+    rename_system(study=study, name="alpha", to="omega")
+    found = findings_under(study, plain)
+    assert (codes(found), found["plan"]["content"]["systems"]) == ([], ["alpha", "beta"])
 
 
 @pytest.mark.parametrize(
@@ -233,29 +241,17 @@ def test_what_deviates_makes_claims_exploratory(settings: dict[str, Any], deviat
     assert (codes(found), statuses(found)) == (deviations, ("exploratory", "exploratory"))
 
 
-def of_two_raters() -> Study:
-    """A planned study whose only batch lets two raters rate each instance."""
+def test_fewer_and_more_ratings_than_planned_and_a_rater_excluded_after_a_look_deviate() -> None:
     study = planned_study(voting=False, raters=2)
     study.batches.get().delete()
     make_batch(study, pairs=1, raters=2)
-    return study
-
-
-def test_excluding_a_rater_after_a_look_deviates() -> None:
-    study = of_two_raters()
-    vote(study, "ann", 20)
-    bob = vote(study, "bob", 20)
-    assert codes(findings_under(study, Filters())) == []
-    Annotator.objects.filter(pk=bob.pk).update(excluded=True)
-    assert codes(findings_under(study, Filters())) == ["excluded"]
-
-
-def test_fewer_and_more_ratings_than_planned_deviate() -> None:
-    study = of_two_raters()
     vote(study, "ann", 20)
     assert codes(findings_under(study, Filters())) == ["submitted"]
-    vote(study, "bob", 20)
+    bob = Annotator.objects.filter(pk=vote(study, "bob", 20).pk)
     assert codes(findings_under(study, Filters())) == []
+    bob.update(excluded=True)
+    assert codes(findings_under(study, Filters())) == ["excluded"]
+    bob.update(excluded=False)
     make_batch(study, name="again", pairs=1, raters=2)
     vote(study, "cem", 20)
     assert codes(findings_under(study, Filters())) == ["submitted"]
@@ -324,14 +320,6 @@ def test_claims_about_judges_alone_are_planned_if_no_judgment_is_older(is_late: 
     assert found["answer"][0]["plan"] == ("exploratory" if is_late else "planned")
 
 
-def test_another_judge_leaves_claims_about_people_planned() -> None:
-    found = findings_under(planned_study(), Filters())
-    plan = {**found["plan"], "deviations": [{"code": "judges", "text": ""}]}
-    assert status_of("preference", {**found, "plan": plan}) == "planned"
-    plan["content"] = {**plan["content"], "claims": ["replacement"]}
-    assert status_of("replacement", {**found, "plan": plan}) == "exploratory"
-
-
 def test_another_data_set_deviates() -> None:
     study = planned_study(instances=5, raters=1)
     add_instances(study, instance_rows(instances=5, k=1, dataset="talks", prefix="t"))
@@ -365,13 +353,6 @@ def test_a_judge_with_other_settings_under_its_name_deviates(change: dict[str, A
     # The judge has not judged.
     assert codes(found) == (["judge_settings"] * deviates + ["judges"])
     assert statuses(found)[0] == "planned"
-
-
-def test_renaming_a_system_is_no_deviation() -> None:
-    study = planned_study()
-    rename_system(study=study, name="alpha", to="omega")
-    found = findings_under(study, Filters())
-    assert (codes(found), found["plan"]["content"]["systems"]) == ([], ["alpha", "beta"])
 
 
 def test_votes_from_before_the_plan_and_an_altered_plan_deviate() -> None:

@@ -1,6 +1,7 @@
 """What is said of studies whose people, separabilities or systems are out of the ordinary."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
@@ -19,7 +20,7 @@ from reporting.separability.arrays import SeparabilityFilters
 from reporting.separability.distributions import MAX_BARS
 from reporting.separability.instance_list import PAGE_SIZE, instance_page
 from reporting.separability.reading import distinguishable, distinguishable_on, read_alignments, selected_configurations
-from tests.reporting.builders import Built, build_configuration, build_golden, build_study, rate, separate
+from tests.reporting.builders import build_configuration, build_golden, build_study, rate, separate
 from tests.reporting.separability.pages import EVIL, STEADY, TORN, A, body, chart_path, only, people, spread
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -57,47 +58,34 @@ def test_nothing_has_a_separability(reader: Client) -> None:
     assert people(found)["reading"] == "nothing"
 
 
-def test_consistency_that_falls_is_no_reason_to_choose(reader: Client) -> None:
-    made = build_configuration(build_study(), instances=12, pairs=2)
-    spread(made, [0.05 * place for place in range(1, 13)])
-    for place in range(12):
-        rate(made, place, "ann", STEADY if place < 6 else TORN)
+@pytest.mark.parametrize(
+    ("instances", "steady", "reading"),
+    [
+        pytest.param(12, lambda place: place < 6, "falling", id="consistency falls"),
+        pytest.param(20, lambda place: place % 2, "unsure", id="what chance brings"),
+        pytest.param(20, lambda place: not place % 2, "unsure", id="a slope below 0 whose interval holds 0"),
+    ],
+)
+def test_only_consistency_that_rises_for_certain_is_a_reason_to_choose(
+    instances: int, steady: Callable[[int], bool], reading: str
+) -> None:
+    made = build_configuration(build_study(), instances=instances, pairs=2)
+    spread(made, [0.03 * place for place in range(instances)])
+    for place in range(instances):
+        rate(made, place, "ann", STEADY if steady(place) else TORN)
     found = people(distinguishable(made.study))
-    assert found["reading"] == "falling"
-    assert found["threshold"]["value"] is None
-    assert found["threshold"]["why_code"] == "not_rising"
+    assert found["reading"] == reading
+    if reading == "falling":
+        assert (found["threshold"]["value"], found["threshold"]["why_code"]) == (None, "not_rising")
 
 
-def test_what_chance_brings_is_called_open() -> None:
-    made = build_configuration(build_study(), instances=20, pairs=2)
-    spread(made, [0.03 * place for place in range(20)])
-    for place in range(20):
-        rate(made, place, "ann", STEADY if place % 2 else TORN)
-    assert people(distinguishable(made.study))["reading"] == "unsure"
-
-
-def test_slope_that_may_be_rising_is_not_called_falling(reader: Client) -> None:
-    made = build_configuration(build_study(), instances=20, pairs=2)
-    spread(made, [0.03 * place for place in range(20)])
-    for place in range(20):
-        rate(made, place, "ann", TORN if place % 2 else STEADY)  # the fitted slope is below 0, its interval holds 0
-    found = people(distinguishable(made.study))
-    assert found["slope"]["value"] < 0
-    assert found["reading"] == "unsure"
-
-
-def rising_above_a_half() -> Built:
-    """Twenty instances: a sixth of the sets on the lower half is torn: consistency is above a half everywhere."""
+def test_reading_says_what_leaving_out_gains_where_consistency_rises(reader: Client, capsys: Any) -> None:
+    # A sixth of the sets on the lower half is torn: consistency is above a half everywhere.
     made = build_configuration(build_study(), instances=20, pairs=2)
     spread(made, [0.03 * place for place in range(20)])
     for place in range(20):
         for code in ("ann", "bob", "cleo"):
             rate(made, place, code, TORN if place in (0, 2, 4, 6, 8) and code == "ann" else STEADY)
-    return made
-
-
-def test_reading_says_what_leaving_out_gains_where_consistency_rises(reader: Client, capsys: Any) -> None:
-    made = rising_above_a_half()
     found = people(distinguishable(made.study))
     assert found["reading"] == "below support"
     assert found["slope"]["low"] is None or found["slope"]["low"] > 0

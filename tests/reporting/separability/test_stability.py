@@ -39,12 +39,7 @@ def test_stability_of_long_texts_takes_fewer_instances(reader: Client, monkeypat
 
 
 def test_stability_is_shown_for_three_generations_and_more(reader: Client) -> None:
-    made = build_configuration(build_study(), instances=5, pairs=4)
-    spread(made, [0.1, 0.2, 0.3, 0.4, 0.5])
-    rng = np.random.default_rng(0)
-    for generation in Generation.objects.filter(instance__study=made.study):
-        text = " ".join(rng.choice(["ash", "birch", "cedar", "elm", "fir"], 4))
-        Generation.objects.filter(pk=generation.pk).update(text=text)
+    made = of_trees()
     page = body(reader, made.study, stability="1")
     assert "2 generations of each system" in page
     assert "3 generations of each system" in page

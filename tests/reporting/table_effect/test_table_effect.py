@@ -69,12 +69,6 @@ def decide(
     return assignment
 
 
-def two_stage(slug: str = "tried") -> Study:
-    study = build_study(slug)
-    Study.objects.filter(pk=study.pk).update(protocol="two-stage", arms=["none", "table:c1", "table:c8"])
-    return Study.objects.get(pk=study.pk)
-
-
 def gold(built: Built, *better: str | None) -> None:
     """Say of each instance which system is better: `a`, `b`, `tie`, or nothing."""
     names = {"a": built.system_a.name, "b": built.system_b.name, "tie": "tie"}
@@ -85,7 +79,10 @@ def gold(built: Built, *better: str | None) -> None:
 
 def store() -> Built:
     """Four instances of one pair each; A is better, B is better, neither is, unknown."""
-    made = build_configuration(two_stage(), instances=4, pairs=1)
+    study = build_study()
+    study.protocol, study.arms = "two-stage", ["none", "table:c1", "table:c8"]
+    study.save()
+    made = build_configuration(study, instances=4, pairs=1)
     gold(made, "a", "b", "tie", None)
     return made
 
@@ -394,12 +391,6 @@ def test_arms_stand_in_an_order_with_controls_first() -> None:
     assert sorted(arms, key=arm_sort_key) == ordered
 
 
-def test_scripted_raters_are_said_to_be_there(built: Built) -> None:
-    decide(built, 0, "robot", "none", [(A, B)], kind="scripted")
-    found = table_effect(built.study)
-    assert (found["scripted_raters"], "scripted" in found["note"]) == (1, True)
-
-
 def test_votes_given_on_the_pages_are_read() -> None:
     study = make_study("real", instances=1, k=1, protocol="two-stage", arms=["table:c8"])
     (pair,) = Pair.objects.filter(matchup__instance__study=study)
@@ -470,10 +461,6 @@ def towards_table(rows: list[Row]) -> list[bool]:
     ]
 
 
-def times_of(rows: list[Row]) -> list[float]:
-    return [row[4] for row in rows if row[4] is not None]
-
-
 @settings(max_examples=20, deadline=None)
 @given(some_rows, some_rows)
 def test_differences_are_those_of_the_shares_that_go_with_the_table_and_of_the_median_times(
@@ -492,7 +479,7 @@ def test_differences_are_those_of_the_shares_that_go_with_the_table_and_of_the_m
         assert (towards["value"], towards["low"]) == (None, None)
         assert towards["why_code"] in ("no_verdict", "no_change")
 
-    times = [times_of(rows) for rows in (table, control)]
+    times = [[row[4] for row in rows if row[4] is not None] for rows in (table, control)]
     slower, faster = found["second_seconds"], turned["second_seconds"]
     assert slower["n"] == faster["n"] == sum(map(len, times))
     assert slower["n"] + slower["excluded"] == len(table) + len(control)
@@ -529,6 +516,9 @@ def test_one_arm_alone_shows_its_numbers_and_no_difference(built: Built) -> None
     assert (one["score_change"]["value"], one["score_change"]["low"]) == (2, None)
     assert one["score_change"]["why_code"] == "too_few"
     assert one["agreement_before"]["why_code"] == "no_others"
+    decide(built, 0, "robot", "table:c8", [(A, B)], kind="scripted")
+    found = table_effect(built.study)
+    assert (found["scripted_raters"], "scripted" in found["note"]) == (1, True)
 
 
 def test_arms_without_any_gold_in_common_have_no_difference(built: Built) -> None:
