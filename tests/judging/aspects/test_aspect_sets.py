@@ -27,6 +27,7 @@ from judging.core.errors import BadSettings
 from judging.endpoints.retrying import RetryingClient
 from judging.methods.sc2.distilling import prompt_versions
 from judging.models import AspectSet, Completion, Endpoint
+from tests.factories import output_of
 from tests.fakes import Body, ScriptedClient, StandIn
 from tests.judging.builders import make_endpoint, make_study, no_sleep
 
@@ -103,6 +104,8 @@ def test_origin_says_all_that_it_came_of(study: Study, endpoint: Endpoint) -> No
         "currency": "USD",
         "by": "rea",
     }
+    told = "distilled by small at stand-in from 4 pairs of tea (seed 3; 8 texts)"
+    assert told in output_of("make_aspects", "tea", "--show")
 
 
 def test_same_again_asks_nothing_and_is_the_same_version(study: Study, endpoint: Endpoint) -> None:
@@ -127,6 +130,8 @@ def test_sample_is_drawn_from_the_seed_and_grows(study: Study) -> None:
     assert some.identities != other.identities
     assert sample_of(study, pairs=50, seed=0).pairs == 10
     assert len(set(sample_of(study, pairs=50, seed=0).materials)) == 20
+    with pytest.raises(BadSettings, match="no pairs to distil"):
+        sample_of(make_study("empty", instances=0), pairs=4, seed=0)
 
 
 @pytest.mark.any_engine

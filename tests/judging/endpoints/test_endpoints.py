@@ -60,6 +60,9 @@ def test_command_adds_and_updates(capsys: pytest.CaptureFixture[str]) -> None:
     assert "endpoint far updated: big at https://models.example/v1" in lines
     call_command("add_endpoint", "far", "--update", "--requests-per-minute", "0")
     assert stored().requests_per_minute is None
+    for name, reason in (("far", "give a price"), ("near", "there is no endpoint near; there are: far")):
+        with pytest.raises(CommandError, match=reason):
+            call_command("add_endpoint", name, "--update")
 
 
 def test_command_does_not_repeat_a_secret(capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,6 +52,7 @@ def test_examples_of_the_verdict_have_tables_that_the_model_has_made() -> None:
     assert verdict.count("grade") == 3
     comparator = content(by_kind(found)["comparator"][0])
     assert "Example 1" not in comparator
+    assert "without a table" in content(played(shots=2).calls[-1])
 
 
 def test_comparator_is_shown_a_table_and_the_same_table_spoiled() -> None:

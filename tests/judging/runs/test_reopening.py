@@ -157,6 +157,9 @@ def test_command_asks_again_what_was_lost_after_the_repair(settings: Any, capsys
         assert (stand_in.calls - before, set(statuses())) == (6, {"parsed"})
         call_command("retry_run", str(run.pk), "--unparsed", "--errors")
         assert stand_in.calls - before == 6
+    for arguments, why in ((["1"], "--unparsed, --errors or both"), (["999999", "--errors"], "no run 999999")):
+        with pytest.raises(CommandError, match=why):
+            call_command("retry_run", *arguments)
     told = capsys.readouterr().out
     assert "judy on tea: asking again 2 unparsed and 0 errors" in told
     assert "judy on tea: no presentation lacks an answer; nothing is asked again" in told

@@ -12,12 +12,12 @@ from annotation.core.errors import AnnotationError
 from annotation.core.tasks.task_queue import requeue_tasks
 from annotation.models import Assignment, Slot
 from annotation.models.jobs import LEASE
-from judging.core.errors import BadSettings, EndpointRefused
+from judging.core.errors import BadSettings, EndpointRefused, UnknownJudge
 from judging.endpoints.services import add_endpoint
 from judging.jobs import leases
 from judging.models import Endpoint, Judge, JudgeRun, RunWorker
-from judging.runs.judges import add_judge
-from judging.runs.services import queue_run, start_run
+from judging.runs.judges import add_judge, find_judge
+from judging.runs.services import find_batch, queue_run, start_run
 from judging.runs.tasks import enqueue_extra_worker, enqueue_run, queue_unattended_runs
 from reporting.worker import DEATH_RULES, requeue_and_release
 from tests import factories as annotators
@@ -99,6 +99,15 @@ def test_judge_that_can_not_work_is_refused(settings_: dict[str, Any], reason: s
     with pytest.raises(AnnotationError, match=reason):
         add_judge(**{"name": "judge", **settings_})
     assert not Judge.objects.exists()
+
+
+@pytest.mark.any_engine
+def test_unknown_names_list_those_that_exist() -> None:
+    make_judge()
+    with pytest.raises(UnknownJudge, match="no judge jude; there are: judy"):
+        find_judge("jude")
+    with pytest.raises(AnnotationError, match="has no batch b; it has: none yet"):
+        find_batch(make_study(), "b")
 
 
 def test_run_on_a_study_with_batches_is_on_their_pairs_only() -> None:

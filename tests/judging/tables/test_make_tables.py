@@ -194,11 +194,12 @@ def test_pair_with_an_empty_text_gets_its_table(standin: StandInProcess) -> None
     assert ComparisonTable.objects.get().pair == pairs_in(study)[0]
 
 
-def test_table_is_kept_where_the_verdict_cannot_be_read(standin: StandInProcess) -> None:
+def test_table_is_kept_where_neither_comparison_nor_verdict_can_be_read(standin: StandInProcess) -> None:
     make_study(instances=1, k=1)
-    standin.behave(rules=[["Comparison: <", "I would rather not say which."]])
+    standin.behave(rules=[["Comparison: <", "I would rather not say which."], ["Table 2:", "Both are fine."]])
     told = made("--samples", "2")
-    assert (told["tables"], told["marked"]) == (1, 0)
+    assert (told["tables"], told["marked"], told["coins"]) == (1, 0, 1)
+    assert "decisions by a seeded coin: 1" in make("--samples", "2")
     judgment = Judgment.objects.get()
     assert (judgment.status, judgment.verdict) == ("unparsed", None)
     assert judgment.making.table is not None
