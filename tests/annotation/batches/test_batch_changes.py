@@ -358,6 +358,8 @@ def test_commands_make_launch_extend_copy_and_close(tmp_path: Any) -> None:
     )
     assert (copied["made"], copied["status"], copied["hits"], copied["raters_per_hit"]) == (True, "draft", 3, 4)
     assert output_of("set_batch", "study", "--batch", "c", "--status", "closed") == "batch c: closed (was draft)\n"
+    told = output_of("create_batch", "study", "--name", "d", "--dataset", "news", "--systems", "alpha", "beta")
+    assert told.startswith("batch d: 8 HITs of 3 pairs for 2 raters each = 48 ratings (seed ")
 
 
 def test_an_unknown_batch_is_named_with_those_that_are_there() -> None:

@@ -151,8 +151,10 @@ def test_a_seed_that_was_left_empty_is_drawn_and_put_into_the_form(study: Study,
     assert 'id="id_seed"' in field
     assert 'hx-swap-oob="true"' in field
     drawn = re.search(r'value="(\d+)"', field)
-    manager.post(f"{START}new/", {**values, "seed": drawn[1]})
-    assert Batch.objects.get().seed == int(drawn[1])
+    made = manager.post(f"{START}new/", {**values, "seed": drawn[1], "status": "draft"})
+    batch = Batch.objects.get()
+    assert (batch.seed, batch.status, batch.launched_at) == (int(drawn[1]), "draft", None)
+    assert made.headers["Location"] == f"{START}{batch.pk}/"
     assert 'name="seed"' not in manager.post(f"{START}choice/", fields(), headers={"HX-Request": "true"}).text
 
 
