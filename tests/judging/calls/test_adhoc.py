@@ -1,6 +1,6 @@
 """Asking outside of a judge's run: what is asked how often, what it costs, and how it resumes after a stop."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -26,8 +26,7 @@ from judging.core.errors import (
 from judging.endpoints.retrying import RetryingClient, RetryPolicy
 from judging.methods import Call, Reply
 from judging.models import Completion, Endpoint
-from tests.fakes import Body, ScriptedClient, StandIn, chat_completion
-from tests.fakes import Reply as HttpReply
+from tests.fakes import Body, ScriptedClient, chat_completion
 from tests.judging.builders import make_endpoint, make_judge, no_sleep
 from tests.judging.methods.procedures import asking
 
@@ -73,10 +72,6 @@ def held(
         make_client=lambda _endpoint: RetryingClient(client, sleep=no_sleep, policy=patient),
         **settings,
     )
-
-
-def answering(answer: Callable[[str], str]) -> Callable[[Body], str]:
-    return lambda body: answer(body["messages"][-1]["content"])
 
 
 def test_rounds_are_asked_one_after_the_other_and_answers_stored(endpoint: Endpoint) -> None:
@@ -268,20 +263,3 @@ def test_stop_is_heeded_between_calls(endpoint: Endpoint) -> None:
     with pytest.raises(Interrupted):
         held(procedure(asked(*"abcdefgh")), endpoint, Stopping(then="one"), in_flight=1, stop=stop)
     assert 1 <= Completion.objects.count() <= 2
-
-
-@pytest.mark.any_engine
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-def test_over_http_no_more_calls_are_under_way_than_allowed(settings: Any) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
-    texts = [f"question {number}" for number in range(12)]
-    script = [HttpReply(503), None, HttpReply(429, headers={"Retry-After": "0"})]
-    with StandIn(script, answer=answering(lambda text: text.replace(" ", "-"))) as server:
-        endpoint = make_endpoint(server.base_url)
-        found = run_procedure(procedure(asked(*texts)), endpoint=endpoint, in_flight=3)
-        assert found.result == [text.replace(" ", "-") for text in texts]
-        assert server.calls == 14
-        assert server.most_in_flight <= 3
-        assert run_procedure(procedure(asked(*texts)), endpoint=endpoint).usage.cached == 12
-        assert server.calls == 14

@@ -27,17 +27,6 @@ def status(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_everything_asked_is_accounted_for(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
-    standin.behave(unreadable=0.4, refuse=0.2, seed=2)
-    run(make_study(instances=10), endpoint=make_endpoint(standin.base_url, **PRICES), order="both")
-    told = status(capsys, "--judge", "judy")
-    kinds = ["a", "tie", "b", "unparsed", "refused", "errors"]
-    assert sum(told[kind] for kind in kinds) == told["asked"] == 40
-    assert min(told["unparsed"], told["refused"], told["a"]) > 0
-    answered = standin.stats()["answered"]
-    assert (told["calls"], told["cached"], told["pending"]) == (answered, 0, 0)
-
-
 @pytest.mark.any_engine
 def test_tokens_and_money_are_those_of_the_answers(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     endpoint = make_endpoint(standin.base_url, **PRICES)
