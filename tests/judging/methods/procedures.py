@@ -1,5 +1,6 @@
 """Drives a judging procedure without an engine: scripted replies in, the calls that it made and its outcome out."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,6 +53,18 @@ def read(call: Call, answer: Reply | str) -> Any:
         if call.optional:
             return None
         raise
+
+
+def token_reply(*tokens: tuple[str, Any]) -> Reply:
+    """Answer in tokens, each with its alternatives: their probabilities by name, or anything else in their place."""
+    content = []
+    for name, alternatives in tokens:
+        own, listed = 0.9, alternatives
+        if isinstance(alternatives, dict) and all(isinstance(p, float) for p in alternatives.values()):
+            own = alternatives.get(name, 0.01)
+            listed = [{"token": other, "logprob": math.log(p)} for other, p in alternatives.items()]
+        content.append({"token": name, "logprob": math.log(own), "top_logprobs": listed})
+    return Reply("".join(name for name, _ in tokens), "stop", {"choices": [{"logprobs": {"content": content}}]})
 
 
 def play(

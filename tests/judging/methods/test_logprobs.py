@@ -1,6 +1,5 @@
 """Probabilities of the letters and scores on offer: noise, spellings, letters that aren't listed, endpoints' forms."""
 
-import math
 from typing import Any
 
 import pytest
@@ -8,32 +7,18 @@ import pytest
 from analysis.types import Verdict
 from judging.calls.cases import Case, Cell, StoredAnswer
 from judging.core.errors import UnparsedVerdict
-from judging.methods import Reply, Setting, find_method
+from judging.methods import Setting, find_method
 from judging.methods.base import Presentation
 from judging.methods.parsing.logprobs import bare, shares_at
 from judging.methods.parsing.scores import read_score, weighted_score
-from tests.judging.methods.procedures import play
+from tests.judging.methods.procedures import play, token_reply
 
 SHOWN = Presentation("summarization", "", "A talk.", "Short.", "Longer than that.", "i1")
 
 
-def token(name: str, alternatives: Any) -> dict[str, Any]:
-    if isinstance(alternatives, dict) and all(isinstance(p, float) for p in alternatives.values()):
-        own = alternatives.get(name, 1e-9)
-        listed: Any = [{"token": other, "logprob": math.log(p)} for other, p in alternatives.items()]
-    else:
-        own, listed = 0.9, alternatives
-    return {"token": name, "logprob": math.log(own), "top_logprobs": listed}
-
-
-def reply(name: str, alternatives: Any) -> Reply:
-    response = {"choices": [{"logprobs": {"content": [token(name, alternatives)]}}]}
-    return Reply(name, "stop", response)
-
-
 def outcome(name: str, alternatives: Any) -> tuple[Verdict, float | None, float | None]:
     """Return what `token-preference` reads in an answer of one token: verdict, P(second) and the letters' mass."""
-    found = play("token-preference", [reply(name, alternatives)]).outcome
+    found = play("token-preference", [token_reply((name, alternatives))]).outcome
     assert found is not None
     return found.verdict, found.p_second, found.token_mass
 
@@ -51,12 +36,12 @@ def test_letters_with_less_than_half_of_the_probability_are_no_verdict(
     name: str, alternatives: dict[str, float], mass: float
 ) -> None:
     with pytest.raises(UnparsedVerdict) as unparsed:
-        play("token-preference", [reply(name, alternatives)])
+        play("token-preference", [token_reply((name, alternatives))])
     assert unparsed.value.token_mass == pytest.approx(mass)
     method = find_method("token-preference")
     case = Case(Cell(1), method.ask(SHOWN, Setting()))  # type: ignore[attr-defined]
     while not case.ended:
-        case.take(case.open_calls()[0], StoredAnswer("k", reply(name, alternatives)), paid=True)
+        case.take(case.open_calls()[0], StoredAnswer("k", token_reply((name, alternatives))), paid=True)
     assert case.reading is not None
     assert (case.reading.status, case.reading.token_mass) == ("unparsed", pytest.approx(mass))
 
@@ -105,24 +90,26 @@ def test_missing_letter_has_as_much_as_it_can_have(alternatives: dict[str, float
     ],
 )
 def test_alternatives_of_no_use_are_no_log_probabilities(alternatives: Any) -> None:
-    assert shares_at(token("A", alternatives), ("A", "B")) is None
+    assert (
+        shares_at(token_reply(("A", alternatives)).response["choices"][0]["logprobs"]["content"][0], ("A", "B")) is None
+    )
     with pytest.raises(UnparsedVerdict, match="no log-probabilities") as unparsed:
-        play("token-preference", [reply("A", alternatives)])
+        play("token-preference", [token_reply(("A", alternatives))])
     assert unparsed.value.token_mass is None
-    assert weighted_score(reply("4", alternatives), read_score("4")).token_mass is None
+    assert weighted_score(token_reply(("4", alternatives)), read_score("4")).token_mass is None
 
 
 def test_probability_of_a_verdict_in_words_needs_half_of_the_mass() -> None:
-    found = play("pairwise", [reply("A", {"**": 0.6, "A": 0.3, "B": 0.1})], logprobs=True).outcome
+    found = play("pairwise", [token_reply(("A", {"**": 0.6, "A": 0.3, "B": 0.1}))], logprobs=True).outcome
     assert found is not None
     assert (found.verdict, found.p_second, found.token_mass) == (Verdict.A, None, pytest.approx(0.4))
 
 
 def test_score_counts_plainly_where_the_scores_have_less_than_half_of_the_mass() -> None:
-    noise = reply("4", {"Four": 0.6, "4": 0.2, "1": 0.2})
+    noise = token_reply(("4", {"Four": 0.6, "4": 0.2, "1": 0.2}))
     score = weighted_score(noise, read_score("4"))
     assert (score.value, score.token_mass) == (4.0, pytest.approx(0.4))
-    clear = reply("4", {"4": 0.6, "5": 0.3, "Four": 0.1})
+    clear = token_reply(("4", {"4": 0.6, "5": 0.3, "Four": 0.1}))
     found = play("pointwise", [clear, noise]).outcome
     assert found is not None
     assert (found.score_second, found.token_mass) == (4.0, pytest.approx(0.4))

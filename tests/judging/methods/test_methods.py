@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from judging.methods import AskingMethod, Call, Outcome, Presentation, Reply, Se
 from judging.methods.direct import FewShot
 from judging.methods.prompts import fence_for
 from judging.methods.task_files import TASKS, Example, find_task
-from tests.judging.methods.procedures import asking, content, play, shown
+from tests.judging.methods.procedures import asking, content, play, shown, token_reply
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 ASKING = [name for name in method_names() if isinstance(find_method(name), AskingMethod)]
@@ -33,12 +32,6 @@ ROUNDS = {
 }
 
 
-def token_reply(text: str, **shares: float) -> Reply:
-    top = [{"token": token, "logprob": math.log(p)} for token, p in shares.items()]
-    token = {"token": text, "logprob": math.log(shares.get(text, 0.01)), "top_logprobs": top}
-    return Reply(text, "stop", {"choices": [{"logprobs": {"content": [token]}}]})
-
-
 def names_one(call: Call, letter: str) -> Reply | str:
     """Answer any call of any method so that the named text is A or B."""
     ranks = [{"name": "text_1", "rank": 1 + (letter == "B")}, {"name": "text_2", "rank": 2 - (letter == "B")}]
@@ -51,7 +44,7 @@ def names_one(call: Call, letter: str) -> Reply | str:
     if "text_1" in content(call):
         return json.dumps(ranks)
     if call.params.get("logprobs"):
-        return token_reply(letter, **{letter: 0.8, "AB".replace(letter, ""): 0.2})
+        return token_reply((letter, {letter: 0.8, "AB".replace(letter, ""): 0.2}))
     return letter
 
 
@@ -235,7 +228,7 @@ def test_score_that_may_be_half_a_number_is_left() -> None:
 
 
 def test_score_is_weighted_unless_told_otherwise() -> None:
-    answers = [token_reply("4", **{"4": 0.5, "5": 0.5}), token_reply("4", **{"4": 0.9, "3": 0.1})]
+    answers = [token_reply(("4", {"4": 0.5, "5": 0.5})), token_reply(("4", {"4": 0.9, "3": 0.1}))]
     played = play("pointwise", answers)
     assert played.calls[0].params == {"logprobs": True, "top_logprobs": 20}
     # (4 + 5) / 2 = 4.5 and 0.9 * 4 + 0.1 * 3 = 3.9
@@ -265,7 +258,7 @@ def test_score_is_weighted_unless_told_otherwise() -> None:
 def test_likelier_letter_is_preferred(
     shares: dict[str, float], negated: bool, verdict: Verdict, p_second: float
 ) -> None:
-    played = play("token-preference", [token_reply(next(iter(shares)), **shares)], shown(negated=negated))
+    played = play("token-preference", [token_reply((next(iter(shares)), shares))], shown(negated=negated))
     assert played.calls[0].params == {"logprobs": True, "top_logprobs": 20}
     assert find_method("token-preference").default_params["max_tokens"] == 1  # type: ignore[attr-defined]
     assert played.outcome is not None
@@ -274,7 +267,7 @@ def test_likelier_letter_is_preferred(
 
 
 def test_pairwise_judge_gives_the_probability_of_its_verdict_on_request() -> None:
-    reply = token_reply("A", A=0.6, B=0.3)
+    reply = token_reply(("A", {"A": 0.6, "B": 0.3}))
     [call] = play("pairwise", [reply]).calls
     assert call.params == {}
     assert call.read(reply).p_second is None
@@ -288,7 +281,7 @@ def test_pairwise_judge_gives_the_probability_of_its_verdict_on_request() -> Non
 
 
 def test_tie_counts_half_for_each_side_in_the_probability() -> None:
-    outcome = play("pairwise-tie", [token_reply("C", A=0.2, B=0.3, C=0.5)], logprobs=True).outcome
+    outcome = play("pairwise-tie", [token_reply(("C", {"A": 0.2, "B": 0.3, "C": 0.5}))], logprobs=True).outcome
     assert outcome == Outcome(TIE, p_second=pytest.approx(0.3 + 0.5 / 2), token_mass=1.0)
 
 

@@ -1,6 +1,5 @@
 """Reading scores, probabilities, and texts that a later question shows."""
 
-import math
 from contextlib import nullcontext
 from typing import Any
 
@@ -11,6 +10,7 @@ from judging.methods import Reply
 from judging.methods.direct import read_aspects
 from judging.methods.parsing.logprobs import shares_of
 from judging.methods.parsing.scores import read_critique, read_score, read_text, weighted_score
+from tests.judging.methods.procedures import token_reply
 
 
 @pytest.mark.parametrize(
@@ -60,35 +60,22 @@ def test_score_is_read_or_left(completion: str, score: str | None) -> None:
         assert read_score(completion).letter == score
 
 
-def reply(*tokens: tuple[str, dict[str, float]]) -> Reply:
-    """An answer made of tokens, each with the probabilities of its alternatives."""
-    content = [
-        {
-            "token": token,
-            "logprob": math.log(shares.get(token, 0.01)),
-            "top_logprobs": [{"token": name, "logprob": math.log(p)} for name, p in shares.items()],
-        }
-        for token, shares in tokens
-    ]
-    return Reply("".join(token for token, _ in tokens), "stop", {"choices": [{"logprobs": {"content": content}}]})
-
-
 def weighted(answer: Reply) -> float:
     return weighted_score(answer, read_score(answer.text)).value
 
 
 def test_score_is_weighted_by_its_token_probabilities() -> None:
     # 0.6 on 4, 0.2 on 5 and 0.2 on something else: (0.6 * 4 + 0.2 * 5) / 0.8 = 4.25, but for rounding in the three others
-    assert weighted(reply(("4", {"4": 0.6, "5": 0.2, "Four": 0.2}))) == pytest.approx(4.25, abs=1e-5)
+    assert weighted(token_reply(("4", {"4": 0.6, "5": 0.2, "Four": 0.2}))) == pytest.approx(4.25, abs=1e-5)
 
 
 def test_spellings_of_one_score_count_together() -> None:
     # (0.3 + 0.3) on 4 and 0.4 on 2: 0.6 * 4 + 0.4 * 2 = 3.2
-    assert weighted(reply((" 4", {" 4": 0.3, "4": 0.3, "2": 0.4}))) == pytest.approx(3.2, abs=1e-5)
+    assert weighted(token_reply((" 4", {" 4": 0.3, "4": 0.3, "2": 0.4}))) == pytest.approx(3.2, abs=1e-5)
 
 
 def test_score_is_weighted_where_it_was_said() -> None:
-    answer = reply(
+    answer = token_reply(
         ("<think>", {}),
         ("4", {"4": 0.5, "1": 0.5}),
         ("</think>", {}),
@@ -97,7 +84,7 @@ def test_score_is_weighted_where_it_was_said() -> None:
         (" 4", {" 4": 0.5, "5": 0.5}),
     )
     assert weighted(answer) == pytest.approx(4.5, abs=1e-5)
-    halves = reply(("5", {"5": 0.5, "4": 0.5}), ("/", {"/": 1.0}), ("5", {"5": 1.0}))
+    halves = token_reply(("5", {"5": 0.5, "4": 0.5}), ("/", {"/": 1.0}), ("5", {"5": 1.0}))
     assert weighted(halves) == pytest.approx(4.5, abs=1e-5)
 
 
@@ -117,7 +104,7 @@ def test_plain_score_counts_without_probabilities(response: dict[str, Any]) -> N
 
 
 def test_probabilities_are_taken_where_the_verdict_was_said_last() -> None:
-    answer = reply(("A", {"A": 0.9, "B": 0.1}), (" or so:", {}), (" A", {" A": 0.75, " B": 0.25}))
+    answer = token_reply(("A", {"A": 0.9, "B": 0.1}), (" or so:", {}), (" A", {" A": 0.75, " B": 0.25}))
     shares = shares_of(answer.response, "A", ("A", "B"))
     assert shares is not None
     assert (shares.of, shares.mass) == ({"A": pytest.approx(0.75), "B": pytest.approx(0.25)}, 1.0)
