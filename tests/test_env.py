@@ -111,7 +111,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_key_is_made_once_for_its_owner_only(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_is_made_once_for_its_owner_and_is_no_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     key = env.secret_key()
     assert len(key) >= 64
     assert env.secret_key() == key
