@@ -52,9 +52,8 @@ def built() -> Built:
     return built
 
 
-def client_of(role: str = "researcher", study: Study | None = None, name: str = "reader") -> Client:
-    user = User.objects.filter(username=name).first() or make_user(name, role, study=study)
-    return signed_in(user)
+def client_of(study: Study) -> Client:
+    return signed_in(User.objects.first() or make_user("reader", "researcher", study=study))
 
 
 def page_of(study: Study, query: str = "") -> str:

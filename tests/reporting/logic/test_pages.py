@@ -17,7 +17,6 @@ from annotation.models import Generation, Study, System
 from judging.models import Judge, JudgeRun, Judgment, PromptFile
 from reporting.core import charts
 from reporting.logic import audits, views
-from tests.factories import make_user, signed_in
 from tests.reporting.builders import Built, rate
 from tests.reporting.logic.test_audit import in_order, let_judge
 from tests.reporting.refinement.test_repair import SYSTEMS, build_four_systems
@@ -41,12 +40,6 @@ def audited() -> Audited:
     for place in range(6):
         rate(built["one", "two"], place, "ann", [-1])
     return study, built
-
-
-@pytest.fixture
-def reader() -> Client:
-    user = make_user("reader", "researcher")
-    return signed_in(user)
 
 
 def text_of(client: Client, address: str = ADDRESS, status: int = 200) -> str:

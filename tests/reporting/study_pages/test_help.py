@@ -17,12 +17,6 @@ from tests.routes import routes
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def reader() -> Client:
-    """A researcher's browser."""
-    return signed_in(make_user("r", "researcher"))
-
-
 def test_help_is_about_pages_and_sections_that_there_are() -> None:
     views = {route.name.rpartition(":")[2] for route in routes()}
     named = [view for listed in TOPICS.values() for view in listed.split()]

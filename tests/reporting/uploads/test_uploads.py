@@ -100,11 +100,9 @@ def test_a_small_file_that_may_unpack_to_any_size_is_left_to_the_worker(
 
 @pytest.mark.slow
 def test_a_large_file_is_read_by_the_worker_and_its_page_shows_how_far(
-    study: Study, large: None, client: Client, monkeypatch: pytest.MonkeyPatch
+    study: Study, large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client.force_login(
-        make_user("rita", "researcher", study=study), backend="annotation.members.signed_in.AccountBackend"
-    )
+    client = signed_in(make_user("rita", "researcher", study=study))
     sent = {"kind": "study", "file": SimpleUploadedFile("../<b>f.jsonl", LINES)}
     page = client.post(PAGE, sent, follow=True)
     upload = Upload.objects.get()
@@ -249,12 +247,11 @@ def test_what_a_killed_web_process_was_receiving_is_removed_after_an_hour(settin
 
 @pytest.mark.slow
 def test_results_are_kept_for_a_time_and_the_page_lists_the_latest(
-    study: Study, client: Client, monkeypatch: pytest.MonkeyPatch
+    study: Study, manager: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, *others = [send(study, f_jsonl=LINES).key for _ in range(upload_jobs.MOST_LISTED + 2)]
-    client.force_login(make_user("boss", "study-admin", study=study))
     assert study.uploads.count() == len(others) + 1
-    assert [one.key for one in client.get("/studies/study/upload/").context["uploads"]] == others[:0:-1]
+    assert [one.key for one in manager.get("/studies/study/upload/").context["uploads"]] == others[:0:-1]
 
     study.uploads.filter(key=first).update(finished_at=timezone.now() - upload_jobs.KEPT_FOR)
     kept = [*others, send(study, f_jsonl=LINES).key]
@@ -349,7 +346,5 @@ def test_a_small_file_that_nobody_began_is_queued(study: Study) -> None:
 @pytest.mark.any_engine
 @pytest.mark.parametrize(("key", "escaped"), [("a\\u0000b", "a\\x00b"), ("a\\ud800b", "a\\ud800b")])
 def test_field_that_no_database_stores_is_named_escaped(study: Study, key: str, escaped: str) -> None:
-    files = [SimpleUploadedFile("a.jsonl", 2 * f'{{"{key}": 1}}\n'.encode())]
-    options = {"dataset": "", "system_1": "", "system_2": ""}
-    [line] = take_in(study=study, kind="study", files=files, options=options).bad_lines
+    [line] = send(study, a_jsonl=2 * f'{{"{key}": 1}}\n'.encode()).bad_lines
     assert (line["code"], line["values"]["fields"]) == ("in_no_record", escaped)
