@@ -113,11 +113,6 @@ def test_same_again_asks_nothing_and_is_the_same_version(study: Study, endpoint:
     client = ScriptedClient()
     again, is_new, usage = made(study, endpoint, client)
     assert (again.pk, is_new, usage.calls, usage.cached, client.bodies) == (first.pk, False, 0, 9, [])
-
-
-@pytest.mark.any_engine
-def test_same_after_an_edit_brings_the_distilled_ones_back(study: Study, endpoint: Endpoint) -> None:
-    made(study, endpoint, Answering())
     edit_aspects(study, aspects=["tone"], by="rea")
     version, is_new, usage = made(study, endpoint, ScriptedClient())
     assert (str(version), version.aspects, is_new, usage.calls) == ("summarization.v3", FIVE, True, 0)

@@ -46,6 +46,8 @@ def test_cap_holds_wherever_reasoning_is_counted(standin: StandInProcess, reason
     assert work_on(run).status == JudgeRun.Status.PAUSED
     assert CAP / 2 < true_bill() <= CAP
     assert usage_of(run.judgments.all(), "USD").priced == true_bill()
+    expected = estimate(study=run.study, judge=run.judge)  # which has learnt it
+    assert expected.completion_tokens > REASONING * expected.calls
 
 
 def test_a_limit_that_reasoning_passes_is_not_relied_on(standin: StandInProcess) -> None:
@@ -53,14 +55,6 @@ def test_a_limit_that_reasoning_passes_is_not_relied_on(standin: StandInProcess)
     run = make_run(standin, max_cost=CAP, in_flight=1, params={"max_tokens": 300})
     assert work_on(run).status == JudgeRun.Status.PAUSED
     assert CAP / 2 < true_bill() <= CAP
-
-
-def test_estimates_learn_the_tokens_of_reasoning(standin: StandInProcess) -> None:
-    standin.behave(reasoning=REASONING, reasoning_in="beside")
-    run = make_run(standin, max_cost=CAP)
-    work_on(run)
-    found = estimate(study=run.study, judge=run.judge)
-    assert found.completion_tokens > REASONING * found.calls
 
 
 def test_counts_of_zero_are_unknown_and_stop_a_run_with_a_cap(standin: StandInProcess) -> None:

@@ -147,14 +147,9 @@ def test_cost_that_the_endpoint_reports_is_shown_beside_its_prices(
     assert found.list_price == sum((Decimal(sent + 2 * written) for sent, written in tokens), Decimal(0)) / 1_000_000
     assert status(capsys)["provenance"][0]["reported_costs"]["cost"] == 0.012
     assert "data-reported-costs" in admin_client.get(reverse("judging:run", args=["tea", run.pk])).content.decode()
-
-
-def test_a_restart_knows_that_the_endpoint_charges_more_than_its_prices_say(standin: StandInProcess) -> None:
-    standin.behave(billed=0.004)
-    run, sizes = run_on(standin, instances=3), CallSizes()
-    assert sizes.price_factor == 1
+    sizes = CallSizes()  # a restart knows it
     sizes.learn_from_run(run)
-    assert sizes.price_factor == Decimal("0.004") / min(Completion.objects.values_list("list_price", flat=True))
+    assert sizes.price_factor == Decimal("0.004") / min(Completion.objects.values_list("list_price", flat=True)) > 1
 
 
 def origin(model: str, fingerprint: str = "", provider: str = "", asked: str = "m") -> Origin:

@@ -73,15 +73,11 @@ def test_one_question_alone_is_not_named(researcher: Client, study: Study) -> No
     assert not [text for text in texts if "overall" in text or 'name="question' in text]
 
 
-def test_runs_are_listed_question_by_question(researcher: Client, study: Study) -> None:
-    run_on(study, [0, 1])
+def test_runs_and_a_run_show_counts_and_figures_of_each_question(researcher: Client, study: Study) -> None:
+    run = run_on(study, [0, 1])
     text = page(researcher, "judges")
     rows = re.findall(r"Question (\w+)</small></td>.*?data-label=\"A\">(\d+)</td>.*?data-label=\"B\">(\d+)</td>", text)
     assert rows == [("overall", "2", "0"), ("coherence", "0", "2")]
-
-
-def test_run_shows_counts_and_figures_of_each_question(researcher: Client, study: Study) -> None:
-    run = run_on(study, [0, 1])
     text = page(researcher, "run", run.pk)
     assert (numbers(text, "a"), numbers(text, "b"), numbers(text, "asked")) == ([2, 0], [0, 2], [2, 2])
     assert "4 of 4 presentations asked" in text

@@ -102,15 +102,19 @@ def test_questions_without_answers_are_chosen_freely(study: Study) -> None:
     assert save_settings(study=study, criteria=[]).criteria == []
 
 
-def test_each_question_is_a_call_of_its_own_with_its_words_and_version(study: Study) -> None:
+def test_each_question_is_a_call_of_its_own_and_parsed_again_with_its_words_and_version(study: Study) -> None:
     client, judge = ScriptedClient(), make_judge()
     judge_with(client, study, judge, questions=[0, 1, 2])
     assert asked_of(client) == {"overall": 2, "coherence": 2, "brevity": 2}
-    versions = dict(cells(JudgeRun.objects.get(), "question", "prompt_version"))
+    run = JudgeRun.objects.get()
+    versions = dict(cells(run, "question", "prompt_version"))
     assert versions[0] == "direct.v2+summarization.v1"
     assert versions[1].startswith("direct.v2+criterion.v1+question-")
     assert versions[1] != versions[2]
-    assert set(cells(JudgeRun.objects.get(), "status", "verdict")) == {("parsed", -1)}
+    run.judgments.update(parser_version="older", status="unparsed", verdict=None)
+    assert reparse_run(run, asking("direct")) == 6
+    assert set(cells(run, "status", "verdict")) == {("parsed", -1)}
+    assert dict(cells(run, "question", "prompt_version")) == versions
 
 
 def test_further_questions_change_nothing_that_is_sent_for_the_main_one(study: Study) -> None:
@@ -184,15 +188,6 @@ def test_a_prepared_method_shares_no_call_between_questions(study: Study) -> Non
     judge = make_judge("prepair", endpoint=make_endpoint())
     found = estimate(study=study, judge=judge, questions=[0, 1])
     assert {kind.kind: kind.calls for kind in found.kinds} == {"critique": 8, "verdict": 4}
-
-
-def test_answers_are_parsed_again_as_those_of_their_question(study: Study) -> None:
-    judge_with(ScriptedClient(), study, make_judge(), questions=[0, 1])
-    run = JudgeRun.objects.get()
-    before = cells(run, "question", "verdict", "prompt_version")
-    run.judgments.update(parser_version="older", status="unparsed", verdict=None)
-    assert reparse_run(run, asking("direct")) == 4
-    assert cells(run, "question", "verdict", "prompt_version") == before
 
 
 def test_unparsed_cells_are_reopened_while_their_question_has_the_same_words(study: Study) -> None:
