@@ -37,40 +37,29 @@ def vote(assignment: Assignment, **more: str) -> dict[str, str]:
     return {"pair_key": display.pair.key, "choice": "left", **more}
 
 
-def test_a_form_of_another_account_is_sent_back_to_its_owner(study: Study) -> None:
+def test_a_form_of_another_account_is_sent_back_and_a_strangers_hit_is_not_found(study: Study) -> None:
     _, assignment, owner = at_work(study, "ann")
-    other, _, others_name = at_work(study, "ben")
-    assert owner != others_name
+    other, _, own = at_work(study, "ben")
+    assert owner != own
     for name, headers in product(ADDRESSES, ({}, HTMX)):
-        address, sent = reverse(f"annotation:{name}", args=[assignment.key]), vote(assignment, owner=owner)
-        answer: Any = other.post(address, sent, headers=headers)
+        address = reverse(f"annotation:{name}", args=[assignment.key])
+        answer: Any = other.post(address, vote(assignment, owner=owner), headers=headers)
         assert answer.status_code == 401, (name, headers)
         assert "Another person has signed in in this browser" in answer.text
+        assert other.post(address, vote(assignment, owner=own), headers=headers).status_code == 404
     assert not Rating.objects.exists()
     assert Assignment.objects.get(pk=assignment.pk).state == "claimed"
 
 
-def test_a_strangers_hit_is_still_not_found(study: Study) -> None:
-    _, assignment, _ = at_work(study, "ann")
-    other, _, own = at_work(study, "ben")
-    for name in ADDRESSES:
-        sent = vote(assignment, owner=own)
-        assert other.post(reverse(f"annotation:{name}", args=[assignment.key]), sent).status_code == 404
-
-
-def test_ones_own_vote_is_taken_with_and_without_its_owner(study: Study) -> None:
+def test_ones_own_vote_is_taken_with_and_without_its_owner_whom_each_form_names(study: Study) -> None:
     client, assignment, owner = at_work(study, "ann")
+    page = client.get(reverse("annotation:hit", args=[assignment.key])).text
+    assert page.count(f'name="owner" value="{owner}"') == 3  # two pairs, and the end of the HIT
     address = reverse("annotation:save-vote", args=[assignment.key])
     assert client.post(address, vote(assignment), headers=HTMX).status_code == 200
     answer = client.post(address, vote(assignment, owner=owner, choice="right"), headers=HTMX)
     assert answer.status_code == 200
     assert Rating.objects.count() == 1
-
-
-def test_every_form_that_saves_or_closes_names_its_owner(study: Study) -> None:
-    client, assignment, owner = at_work(study, "ann")
-    page = client.get(reverse("annotation:hit", args=[assignment.key])).text
-    assert page.count(f'name="owner" value="{owner}"') == 3  # two pairs, and the end of the HIT
 
 
 def test_a_vote_without_consent_is_asked_to_wait_for_it(study: Study) -> None:

@@ -97,25 +97,20 @@ def test_guessing_is_slowed_down_from_any_browser(boss: User) -> None:
     assert TOTPDevice.objects.get().throttling_failure_count == 1
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        pytest.param(lambda user: User.objects.filter(pk=user.pk).update(is_active=False), id="account is shut"),
-        pytest.param(lambda user: (user.set_password("another"), user.save()), id="password has changed"),
-    ],
-)
-def test_a_sign_in_that_waits_ends_with_what_it_stands_on(boss: User, spoil: Any) -> None:
+@pytest.mark.parametrize("end", ["account is shut", "password has changed", "time is over"])
+def test_a_sign_in_that_waits_ends_with_what_it_stands_on_and_with_its_time(
+    boss: User, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
     equip(boss)
     browser = by_password(boss)
-    spoil(boss)
-    assert browser.post("/login/code/", {"code": code_of(boss)})["Location"] == "/login/"
-
-
-def test_a_sign_in_does_not_wait_for_ever(boss: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    equip(boss)
-    browser = by_password(boss)
-    later = timezone.now() + CODE_AWAITED_FOR
-    monkeypatch.setattr("annotation.members.second_factor_views.timezone.now", lambda: later)
+    if end == "account is shut":
+        User.objects.update(is_active=False)
+    elif end == "password has changed":
+        boss.set_password("another")
+        boss.save()
+    else:
+        later = timezone.now() + CODE_AWAITED_FOR
+        monkeypatch.setattr("annotation.members.second_factor_views.timezone.now", lambda: later)
     assert browser.post("/login/code/", {"code": code_of(boss)})["Location"] == "/login/"
 
 

@@ -12,7 +12,6 @@ from django.core.signing import get_cookie_signer
 from django.test import Client
 from django.utils import timezone
 
-from annotation.annotators.participants import join
 from annotation.models import Annotator, Channel, Consent, Participant, RoleGrant, Study
 from annotation.recruitment.arrival_limits import TooManyArrivals, join_limited
 from annotation.recruitment.base import WorkOutcome, adapter_of
@@ -204,7 +203,7 @@ def test_who_did_everything_is_told_how_to_come_back(study: Study) -> None:
 
 def test_too_many_from_one_address_are_asked_to_wait_and_others_get_in(study: Study) -> None:
     channel = opened(study, per_address="2")
-    joined(channel, REMOTE_ADDR="203.0.113.9")
+    known = joined(channel, REMOTE_ADDR="203.0.113.9")
     joined(channel, REMOTE_ADDR="203.0.113.9")
     third = Client(REMOTE_ADDR="203.0.113.9")
     third.get(address(channel))
@@ -216,15 +215,10 @@ def test_too_many_from_one_address_are_asked_to_wait_and_others_get_in(study: St
     assert "try again later" in refused.content.decode()
     assert rater_of(third) is None
     joined(channel, REMOTE_ADDR="203.0.113.10")
+    for _time in range(3):  # who is known is not counted
+        del known.cookies["sessionid"]
+        assert known.post(address(channel)).status_code == 302
     assert Participant.objects.count() == 3
-
-
-def test_known_raters_are_not_counted(study: Study) -> None:
-    channel = opened(study, per_address="1")
-    client = joined(channel)
-    for _time in range(3):
-        del client.cookies["sessionid"]
-        assert client.post(address(channel)).status_code == 302
 
 
 def test_an_hour_later_there_is_room_again_and_nothing_is_kept_of_the_address(study: Study) -> None:
@@ -321,13 +315,15 @@ def test_registering_with_a_password_makes_an_account_to_come_back_with(study: S
     assert not Consent.objects.exists()
 
 
-def test_registering_with_a_name_only_keeps_it_from_the_ratings(study: Study) -> None:
-    channel = opened(study, "accounts", registration="name")
+def test_registering_with_a_name_only_keeps_it_from_the_ratings_and_has_the_cap_of_hits(study: Study) -> None:
+    channel = opened(study, "accounts", registration="name", most_hits="1")
     client = Client()
     client.post(address(channel), {"name": "Ann Smith"})
     rater = rater_of(client)
     assert (rater.user.first_name, rater.user.has_usable_password()) == ("Ann Smith", False)
     assert "Ann" not in rater.code + rater.user.username + rater.participant.external_id
+    assert rater.kind == "invited"
+    assert adapter_of(channel).hits_left(annotator=rater, channel=channel) == 1
 
 
 @pytest.mark.parametrize(
@@ -372,13 +368,3 @@ def test_registering_is_limited_before_any_password_is_looked_at(study: Study, m
     refused = Client().post(address(channel), {"username": "bob", "password1": GOOD, "password2": GOOD})
     assert refused.status_code == 429
     assert Annotator.objects.count() == 1
-
-
-def test_a_cap_of_hits_holds_for_who_registered(study: Study) -> None:
-    channel = opened(study, "accounts", registration="name", most_hits="1")
-    assert join(channel=channel, external_id="x", at=NOON)[0].annotator.kind == "invited"
-    client = Client()
-    client.post(address(channel), {"name": "Ann"})
-    rater = rater_of(client)
-    assert rater is not None
-    assert adapter_of(channel).hits_left(annotator=rater, channel=channel) == 1

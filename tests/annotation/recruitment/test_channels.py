@@ -179,17 +179,11 @@ def test_a_kind_without_an_adapter_is_unknown(study: Study, manager: Client) -> 
         make_channel(study=study, kind="fax", name="x", options={})
 
 
-def test_the_door_is_opened_and_shut(study: Study, manager: Client) -> None:
+def test_the_door_is_opened_and_shut_and_stays_shut_in_the_archive(study: Study, manager: Client) -> None:
     channel = opened(study)
-    manager.post(page_of(channel), {"door": "shut"})
-    assert not Channel.objects.get().is_open
-    manager.post(page_of(channel), {"door": "open"})
-    assert Channel.objects.get().is_open
-
-
-def test_a_study_in_the_archive_opens_no_door(study: Study, manager: Client) -> None:
-    channel = opened(study)
-    set_open(channel=channel, is_open=False)
+    for door in ("shut", "open", "shut"):
+        manager.post(page_of(channel), {"door": door})
+        assert Channel.objects.get().is_open is (door == "open")
     Study.objects.update(archived_at=NOON)
     study.refresh_from_db()
     refused = manager.post(page_of(channel), {"door": "open"})

@@ -42,16 +42,8 @@ def test_a_prepared_query_makes_the_same_objects_with_what_is_selected_along() -
         ):
             assert values_of(ours) == values_of(theirs)
     assert query.first(annotator=first.annotator_id, key=second.key) is None
-
-
-def test_what_is_selected_along_and_missing_is_missing() -> None:
-    study = make_study(instances=1)
-    make_batch(study)
-    assignment = claim(make_annotator(study))
     Slot.objects.update(assignment=None)
-
-    found = Prepared(held).first(annotator=assignment.annotator_id, key=assignment.key)
-
+    found = query.first(annotator=first.annotator_id, key=first.key)
     assert found is not None
     assert not hasattr(found, "slot")
 

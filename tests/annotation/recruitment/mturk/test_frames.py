@@ -73,17 +73,6 @@ def counts() -> list[int]:
 # The preview
 
 
-@pytest.mark.parametrize("told", [{"assignment": "ASSIGNMENT_ID_NOT_AVAILABLE", "worker": ""}, {"assignment": ""}])
-def test_a_preview_records_nothing_and_sets_no_cookie(channel: Channel, told: dict[str, str]) -> None:
-    before = counts()
-
-    response = open_frame(channel, **told)
-
-    assert response.status_code == 200
-    assert counts() == before
-    assert not response.cookies
-
-
 def test_a_preview_says_what_is_asked_and_paid_and_shows_no_text_of_the_study() -> None:
     study = make_study("other", question="Which one is kinder?", guidelines="Be *fair*.", minutes_per_hit=4)
     make_batch(study)
@@ -102,9 +91,19 @@ def test_a_preview_says_what_is_asked_and_paid_and_shows_no_text_of_the_study() 
 # Who may frame what
 
 
-@pytest.mark.parametrize("assignment", ["ASSIGNMENT_ID_NOT_AVAILABLE", "3ASSIGNMENT1", "no id"])
-def test_a_framed_page_lets_only_mturk_frame_it(channel: Channel, assignment: str) -> None:
-    response = open_frame(channel, assignment=assignment)
+@pytest.mark.parametrize(
+    ("told", "recorded"),
+    [
+        pytest.param({"assignment": "ASSIGNMENT_ID_NOT_AVAILABLE", "worker": ""}, 0, id="preview"),
+        pytest.param({"assignment": ""}, 0, id="no assignment"),
+        pytest.param({"assignment": "no id"}, 0, id="garbled"),
+        pytest.param({"assignment": "3ASSIGNMENT1"}, 1, id="accepted"),
+    ],
+)
+def test_a_framed_page_lets_only_mturk_frame_it_and_records_what_is_accepted(
+    channel: Channel, told: dict[str, str], recorded: int
+) -> None:
+    response = open_frame(channel, **told)
 
     policy = directives(response)
     assert policy["frame-ancestors"] == [SANDBOX]
@@ -113,6 +112,7 @@ def test_a_framed_page_lets_only_mturk_frame_it(channel: Channel, assignment: st
     assert "X-Frame-Options" not in response
     assert "no-store" in response["Cache-Control"]
     assert not response.cookies
+    assert [model.objects.count() for model in (Participant, Submission, Annotator)] == [recorded] * 3
 
 
 def test_a_live_page_is_framed_by_the_live_site_and_sends_its_form_there(channel: Channel) -> None:

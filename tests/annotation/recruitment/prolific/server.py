@@ -14,26 +14,13 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generat
 from jwt.algorithms import RSAAlgorithm
 from jwt.utils import base64url_encode
 
+from annotation.recruitment.prolific.site import CATEGORIES
 from tests.annotation.recruitment.platform import CUT, HELD, HELD_AND_DONE, LOST, Json, PlatformServer, Refusal, Trouble
 
 __all__ = ["CUT", "HELD", "HELD_AND_DONE", "LOST", "Trouble"]
 TOKEN = "stand-in-token"
 STUDY = "60f6acb180a7b59ac0621f9e"
 DRAFT = "65f0c0ffee0000000000d00d"
-CATEGORIES = [
-    "TOO_QUICKLY",
-    "TOO_SLOWLY",
-    "FAILED_INSTRUCTIONS",
-    "INCOMP_LONGITUDINAL",
-    "FAILED_CHECK",
-    "LOW_EFFORT",
-    "MALINGERING",
-    "NO_CODE",
-    "BAD_CODE",
-    "NO_DATA",
-    "UNSUPP_DEVICE",
-    "OTHER",
-]
 DECIDED = {"APPROVE": "APPROVED", "REJECT": "REJECTED"}
 
 

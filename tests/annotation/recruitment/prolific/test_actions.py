@@ -20,7 +20,7 @@ from annotation.recruitment.prolific.client import (
     TokenMissing,
     _retry_after,
 )
-from annotation.recruitment.prolific.site import CATEGORIES, ProlificSettings, address_problem
+from annotation.recruitment.prolific.site import ProlificSettings, address_problem
 from tests.annotation.recruitment.prolific import server
 from tests.annotation.recruitment.prolific.server import (
     BUSY,
@@ -116,10 +116,6 @@ def test_rejection_needs_words_and_a_category_before_anything_is_sent(
 
     assert prolific.asked("transition") == [{"action": "REJECT", "message": words, "rejection_category": "LOW_EFFORT"}]
     assert state(submission) == "rejected"
-
-
-def test_categories_are_prolifics() -> None:
-    assert list(CATEGORIES) == server.CATEGORIES
 
 
 @pytest.mark.parametrize(

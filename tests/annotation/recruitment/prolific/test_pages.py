@@ -51,16 +51,6 @@ def submission(session: str = SESSION) -> Submission:
 # The end
 
 
-def test_completed_participant_gets_the_code_and_the_way_back(channel: Channel) -> None:
-    join_and_rate(channel)
-
-    told = end(channel)
-
-    assert (told.code, told.url) == ("DONE1", "https://app.prolific.com/submissions/complete?cc=DONE1")
-    assert (submission().state, submission().code) == ("completed", "DONE1")
-    assert submission().ended_at == NOON
-
-
 def test_no_code_is_given_before_the_work_is_done(channel: Channel) -> None:
     come(channel)
     annotator = rater(channel)
@@ -105,17 +95,25 @@ def test_blocked_participant_is_screened_out(channel: Channel) -> None:
     assert told.code == "OUT1"
 
 
-def test_end_is_the_same_however_often_it_is_asked_for(channel: Channel) -> None:
+def test_completed_participant_gets_one_code_and_the_way_back_however_often(channel: Channel) -> None:
     join_and_rate(channel)
-    first = end(channel)
-    ended = submission().ended_at
 
-    assert [end(channel, outcome) for outcome in WorkOutcome] == [first] * len(WorkOutcome)
+    told = end(channel)
+
+    assert (told.code, told.url) == ("DONE1", "https://app.prolific.com/submissions/complete?cc=DONE1")
     later = NOON + timedelta(hours=5)
-    told = adapter_of(channel).completion_message(annotator=rater(channel), outcome=WorkOutcome.COMPLETED, at=later)
-    assert told == first
-    assert submission().ended_at == ended
-    assert submission().code == "DONE1"
+    again = adapter_of(channel).completion_message(annotator=rater(channel), outcome=WorkOutcome.COMPLETED, at=later)
+    assert [again, *(end(channel, outcome) for outcome in WorkOutcome)] == [told] * (1 + len(WorkOutcome))
+    assert (submission().state, submission().code, submission().ended_at) == ("completed", "DONE1", NOON)
+
+
+def test_returned_submission_gets_no_code(channel: Channel) -> None:
+    join_and_rate(channel)
+    apply_status(submission=submission(), status="RETURNED", at=NOON)
+
+    told = end(channel)
+
+    assert (told.code, told.url, submission().state) == ("", "", "returned")
 
 
 def test_who_was_screened_out_may_still_complete(channel: Channel) -> None:
@@ -130,37 +128,18 @@ def test_who_was_screened_out_may_still_complete(channel: Channel) -> None:
     assert told.code == "DONE1"
 
 
-def test_returned_submission_gets_no_code(channel: Channel) -> None:
-    join_and_rate(channel)
-    apply_status(submission=submission(), status="RETURNED", at=NOON)
-
-    told = end(channel)
-
-    assert (told.code, told.url) == ("", "")
-    assert submission().state == "returned"
-
-
-def test_participant_has_as_many_hits_as_a_place_pays(channel: Channel, study: Study) -> None:
+def test_participant_has_as_many_hits_as_a_place_pays_until_the_code_was_used(channel: Channel, study: Study) -> None:
     assert channel.options["most_hits"] == 1
     annotator = join_and_rate(channel)
     assert Batch.objects.open().exists()
-
     assert not has_work(annotator)
 
     channel.options["most_hits"] = 2
     channel.save()
     assert has_work(Annotator.objects.get())
 
-
-def test_no_further_hit_is_given_after_the_code_was_used(channel: Channel) -> None:
-    channel.options["most_hits"] = 3
-    channel.save()
-    annotator = join_and_rate(channel)
-    assert has_work(annotator)
-
     apply_status(submission=submission(), status="AWAITING REVIEW", at=NOON)
-
-    assert not has_work(annotator)
+    assert not has_work(Annotator.objects.get())
 
 
 # Settings
