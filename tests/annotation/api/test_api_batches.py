@@ -74,9 +74,7 @@ def test_a_batch_is_made_once(study: Study, manager: APIClient) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_made_is_refused_in_json(
-    study: Study, manager: APIClient, change: dict[str, Any], code: int
-) -> None:
+def test_what_cannot_be_made_is_refused(study: Study, manager: APIClient, change: dict[str, Any], code: int) -> None:
     for preview in (False, True):
         assert post(manager, BATCHES, body(**change, preview=preview)).status_code == code
     assert Batch.objects.count() == 0

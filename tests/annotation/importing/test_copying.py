@@ -89,9 +89,7 @@ def test_a_copy_has_the_settings_and_nothing_else(study: Study) -> None:
     assert copied(study, slug="named", title="Second").title == "Second"
 
 
-def test_a_copy_with_instances_holds_the_same_texts_and_no_answer(
-    study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_with_instances_has_the_same_texts_and_no_answer(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("annotation.importing.new_studies._CHUNK", 2)  # of three instances
     before = [model._base_manager.count() for model in (Batch, Hit, Annotator, Assignment, Rating)]
 
@@ -151,9 +149,7 @@ def test_a_copy_stays_in_its_group_where_the_user_may_make_studies_in_it(study: 
     ids=str,
 )
 @pytest.mark.any_engine
-def test_a_copy_that_cannot_be_made_says_why(
-    study: Study, sent: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_that_fails_says_why(study: Study, sent: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forms, "MOST_COPIED", 2)
     response = signed_in(make_user("reader", "researcher")).post(COPY, sent)
 

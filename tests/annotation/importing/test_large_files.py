@@ -136,9 +136,7 @@ def test_an_array_that_memory_may_not_hold_is_refused(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.django_db
-def test_a_file_that_changes_while_it_is_imported_is_refused_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changes_meanwhile_is_refused_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "f.jsonl"
     file.write_bytes(json_lines([study_line("i1")]))
     stage = study_files.stage_instances
@@ -244,9 +242,7 @@ MANY = {"m": [[]] * 401}
                      id="labelled"),
     ],
 )  # fmt: skip
-def test_an_upload_holds_no_more_metadata_than_a_web_process_can_build(
-    kind: str, line: dict[str, Any], command: str, settings: Any
-) -> None:
+def test_an_upload_of_much_metadata_is_refused(kind: str, line: dict[str, Any], command: str, settings: Any) -> None:
     settings.UPLOAD_MAX_ROWS = 5
     most = 400 if kind in file_bounds.IN_BLOCKS else 100
     told = f"more than {most} values of metadata: split it, or import it with manage.py {command},"

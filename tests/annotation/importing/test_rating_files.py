@@ -83,9 +83,7 @@ def test_every_exported_column_is_read(form: str) -> None:
 @pytest.mark.any_engine
 @pytest.mark.parametrize(("rating", "verdict"), [(-1, 1), (0, 0), (1, -1)])
 @pytest.mark.parametrize(("shown_first", "a_is_left"), [("a", False), ("b", True)])
-def test_a_row_with_a_and_b_the_other_way_round_is_turned(
-    rating: int, verdict: int, shown_first: str, a_is_left: bool
-) -> None:
+def test_a_row_of_b_and_a_is_turned(rating: int, verdict: int, shown_first: str, a_is_left: bool) -> None:
     make_study(k=3)
     # Pairs have equal indexes, so a pair of unequal ones is made: A's text 2 beside B's text 0.
     pair = Pair.objects.filter(index=2).first()

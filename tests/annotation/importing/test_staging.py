@@ -426,9 +426,7 @@ def test_a_refused_import_leaves_nothing(second: Callable[[], object], reason: s
 
 
 @pytest.mark.parametrize("rows", [1, 2, 10_000])
-def test_rows_contradict_each_other_however_many_are_stored_together(
-    rows: int, apart: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_contradict_each_other_however_stored(rows: int, apart: None, monkeypatch: pytest.MonkeyPatch) -> None:
     ask_more(make_study(), "fluency")
     in_chunks(monkeypatch, rows)
     first, unknown = rating("ann"), rating("bob", 2, shown_first="", question="fluency")
@@ -511,9 +509,7 @@ def test_a_failure_before_the_end_leaves_nothing(apart: None, monkeypatch: pytes
         assert stored() == before
 
 
-def test_an_import_that_could_not_be_removed_does_not_hold_up_the_next_one(
-    apart: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_import_that_was_not_removed_lets_the_next_one_pass(apart: None, monkeypatch: pytest.MonkeyPatch) -> None:
     make_study()
 
     def fail(*_: object) -> None:
@@ -575,9 +571,7 @@ def test_an_import_waits_for_another_one_into_the_study(apart: None) -> None:
     FIRST()
 
 
-def test_an_upload_waits_in_the_queue_while_another_import_is_under_way(
-    apart: None, settings: Any, tmp_path: Path
-) -> None:
+def test_an_upload_waits_in_the_queue_during_another_import(apart: None, settings: Any, tmp_path: Path) -> None:
     settings.DATA_DIR = tmp_path
     study = make_study()
     sent = SimpleUploadedFile("r.csv", csv_file([rating("ann")]))

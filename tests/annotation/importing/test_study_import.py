@@ -136,9 +136,7 @@ def test_a_system_after_one_that_was_taken_out_gets_a_place_of_its_own() -> None
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_line_that_contradicts_what_is_stored_is_refused_with_all_the_rest(
-    change: dict[str, Any], named: str
-) -> None:
+def test_a_line_that_contradicts_what_is_stored_is_refused_with_the_rest(change: dict[str, Any], named: str) -> None:
     load(study_line("a"))
     before = everything()
 

@@ -116,9 +116,7 @@ def test_create_batch_for_a_qualification_and_with_hidden_checks(write: Any) -> 
 
 
 @pytest.mark.slow
-def test_create_batch_warns_of_what_a_choice_by_separability_hides(
-    capsys: pytest.CaptureFixture[str], write: Any
-) -> None:
+def test_create_batch_warns_of_a_choice_by_separability(capsys: pytest.CaptureFixture[str], write: Any) -> None:
     lines = [
         study_line("near", generations={"alpha": ["cat dog", "cat sun"], "beta": ["cat dog", "cat dog"]}),
         study_line("far", generations={"alpha": ["cat dog", "cat dog"], "beta": ["sun sea", "sun sea"]}),

@@ -68,9 +68,7 @@ def who(client: Client) -> int | None:
 
 
 @pytest.mark.parametrize("how", ["staff", "role"])
-def test_a_one_time_link_looks_at_the_account_itself_and_not_only_at_what_commands_did(
-    channel: Channel, how: str
-) -> None:
+def test_a_one_time_link_looks_at_the_account_itself(channel: Channel, how: str) -> None:
     _link, user = invited(channel)
     invitation = Invitation.objects.get()
     if how == "staff":
@@ -168,9 +166,7 @@ def test_a_self_registered_name_gets_no_role_and_is_free_for_an_account_of_an_ad
     assert User.objects.count() == 4
 
 
-def test_an_account_that_came_through_a_channel_gets_a_role_only_when_that_is_meant(
-    channel: Channel, study: Study
-) -> None:
+def test_an_account_of_a_channel_gets_a_role_only_when_that_is_meant(channel: Channel, study: Study) -> None:
     rater = User.objects.get(pk=who(register(channel, "ann")) or 0)
     other = make_study("other", instances=0)
     boss = make_user("boss", Role.STUDY_ADMIN)

@@ -63,9 +63,7 @@ def test_a_new_password_is_chosen_once_by_a_link_and_does_not_sign_in(rita: User
 
 
 @pytest.mark.parametrize("address", ["rıta@example.org", "RİTA@example.org"])
-def test_an_address_that_only_looks_alike_gets_no_link(
-    rita: User, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_address_that_looks_alike_gets_no_link(rita: User, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Mail.objects.create(kind="reset", address=address, created_at=timezone.now(), due_at=timezone.now())
     monkeypatch.setattr(User.objects, "filter", lambda **_: User.objects.all())  # a locale that takes ı for i
     send_mails(at=timezone.now())

@@ -98,9 +98,7 @@ def test_guessing_is_slowed_down_from_any_browser(boss: User) -> None:
 
 
 @pytest.mark.parametrize("end", ["account is shut", "password has changed", "time is over"])
-def test_a_sign_in_that_waits_ends_with_what_it_stands_on_and_with_its_time(
-    boss: User, monkeypatch: pytest.MonkeyPatch, end: str
-) -> None:
+def test_a_sign_in_that_waits_ends_with_its_ground(boss: User, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     equip(boss)
     browser = by_password(boss)
     if end == "account is shut":
@@ -139,9 +137,7 @@ def test_setting_up_shows_the_secret_until_a_code_is_given_and_backup_codes_once
     assert not TOTPDevice.objects.exists()
 
 
-def test_where_it_is_required_researchers_set_it_up_and_raters_and_tokens_are_let_alone(
-    settings: Any, django_assert_num_queries: Any
-) -> None:
+def test_where_it_is_required_researchers_set_it_up(settings: Any, django_assert_num_queries: Any) -> None:
     settings.SECOND_FACTOR_REQUIRED = True
     rita, ann = make_user("rita", "researcher"), make_user("ann", "annotator")
     token = token_of(rita)

@@ -45,9 +45,7 @@ def root() -> User:
     return User.objects.create_superuser("root", password="a long enough one")
 
 
-def test_the_other_group_is_visible_to_those_with_a_role(
-    client: Client, mine: Whole, theirs: Whole, root: User
-) -> None:
+def test_the_other_group_is_visible_to_site_admins(client: Client, mine: Whole, theirs: Whole, root: User) -> None:
     session = session_of(root)
     of_rows = {"study", "instance", "generation", "batch", "annotator", "comparisontable"}
     named = {f"api:{one}-list" for one in of_rows | {"judge", "judgerun", "judgment", "rating", "flag"}}
@@ -116,9 +114,7 @@ def test_annotators_of_another_group_get_none_of_its_hits(mine: Whole, theirs: W
     assert mine_too.get(reverse("annotation:rate"))["Location"] == reverse("annotation:consent", args=[mine.study.key])
 
 
-def test_members_of_a_study_come_with_those_of_its_group_and_without_raters_of_channels(
-    mine: Whole, django_assert_max_num_queries: Any
-) -> None:
+def test_members_of_a_study_come_with_those_of_its_group(mine: Whole, django_assert_max_num_queries: Any) -> None:
     member("local", Role.RESEARCHER, study=mine.study)
     ann = member("ann-local", Role.ANNOTATOR, study=mine.study)
     browser, page = signed_in(mine.people[Role.STUDY_ADMIN]), reverse("annotation:members", args=[mine.study.slug])

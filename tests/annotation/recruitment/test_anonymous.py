@@ -250,9 +250,7 @@ def test_an_hour_later_there_is_room_again_and_nothing_is_kept_of_the_address(st
         pytest.param(None, "", True, id="none at all"),
     ],
 )
-def test_addresses_are_told_apart_by_who_has_them(
-    study: Study, first: str | None, second: str | None, same: bool
-) -> None:
+def test_addresses_are_told_apart_by_owner(study: Study, first: str | None, second: str | None, same: bool) -> None:
     channel = opened(study, per_address="1")
     join_limited(channel=channel, external_id="a", address=first, at=NOON)
     try:

@@ -206,9 +206,7 @@ def test_every_kind_has_the_shared_settings_and_values_that_json_can_hold(study:
     assert channel.options == {"price": "1.50", "day": "2026-07-01", "most_hits": 4}
 
 
-def test_a_button_is_answered_with_a_line_or_says_why_not(
-    study: Study, manager: Client, with_button: WithButton
-) -> None:
+def test_a_button_is_answered_or_says_why_not(study: Study, manager: Client, with_button: WithButton) -> None:
     channel = opened(study, price="1")
     done = manager.post(page_of(channel), {"act": "approve", "what": "S1"}, follow=True)
     assert done.redirect_chain == [(page_of(channel), 302)]

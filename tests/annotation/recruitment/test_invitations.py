@@ -234,7 +234,7 @@ def test_a_signed_in_user_is_not_put_into_anothers_place_unasked(study: Study) -
         pytest.param(lambda: Invitation.objects.update(expires_at=NOON), "It has expired", id="expired"),
     ],
 )
-def test_no_new_rater_comes_by_a_shut_channel_an_archived_study_or_an_old_link(
+def test_no_rater_comes_by_a_shut_channel_or_an_old_link(
     study: Study, change: Callable[[], object], words: str
 ) -> None:
     [link] = made(study)

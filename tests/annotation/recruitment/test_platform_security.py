@@ -121,9 +121,7 @@ VARIABLES = [
         ("mturk", "secret_key_env", "access_key_env", "MTURK_KEY"),
     ],
 )
-def test_channel_names_variables_of_its_group_only(
-    group: ResearchGroup, kind: str, field: str, other: str, name: str
-) -> None:
+def test_channel_names_its_groups_variables(group: ResearchGroup, kind: str, field: str, other: str, name: str) -> None:
     studies = {slug: study_of(slug) for slug in ("main", "lab", "nlp-lab")}
 
     for place, (slug, ending, allowed) in enumerate(VARIABLES):
@@ -137,9 +135,7 @@ def test_channel_names_variables_of_its_group_only(
             assert "group" in refusal.value.fields[field][0], (slug, ending)
 
 
-def test_token_is_not_read_any_more_when_its_study_has_moved(
-    group: ResearchGroup, channel: Channel, prolific: ProlificServer
-) -> None:
+def test_token_is_not_read_of_a_moved_study(group: ResearchGroup, channel: Channel, prolific: ProlificServer) -> None:
     assert ProlificSettings(channel).token is not None
     Study.objects.filter(pk=channel.study_id).update(group=group)
 
@@ -186,9 +182,7 @@ def test_no_channel_pays_above_the_servers_ceiling(settings: Any, kind: str) -> 
 # Addresses
 
 
-def test_stand_in_that_is_not_allowed_any_more_is_not_asked(
-    at_mturk: Callable[..., Channel], settings: Any, mturk: MturkServer
-) -> None:
+def test_stand_in_not_allowed_is_not_asked(at_mturk: Callable[..., Channel], settings: Any, mturk: MturkServer) -> None:
     channel = at_mturk(mturk)
     settings.PLATFORM_ALLOWLIST = []
 
@@ -303,9 +297,7 @@ def test_submission_that_a_sync_tells_of_leads_on_after_a_rejection(channel: Cha
     assert not is_over(Annotator.objects.get())
 
 
-def test_submission_that_prolific_was_asked_about_leads_on_after_a_rejection(
-    study: Study, prolific: ProlificServer
-) -> None:
+def test_submission_that_prolific_confirms_leads_on_after_a_rejection(study: Study, prolific: ProlificServer) -> None:
     channel = make_prolific(study, prolific, proof="asked")
     prolific.add(SESSION, PID)
     browser = rejected(channel)
@@ -325,9 +317,7 @@ def asking(study: Study, prolific: ProlificServer) -> Channel:
 
 
 @pytest.mark.parametrize("trouble", [pytest.param(FAULT, id="fault"), pytest.param(HELD, id="silence")])
-def test_arrival_asks_prolific_once_and_leaves_it_alone_after_trouble(
-    asking: Channel, prolific: ProlificServer, trouble: Trouble
-) -> None:
+def test_prolific_in_trouble_is_asked_once(asking: Channel, prolific: ProlificServer, trouble: Trouble) -> None:
     prolific.fail(*[trouble] * 10)
 
     codes = [come(asking, pid=f"p{n}", session=f"s{n}")[0].status_code for n in range(3)]
@@ -379,9 +369,7 @@ def test_address_has_its_share_of_questions_to_mturk(at_mturk: Callable[..., Cha
     assert len(mturk.asked("GetAssignment")) == 3
 
 
-def test_made_up_assignment_is_not_asked_about_again_at_once(
-    at_mturk: Callable[..., Channel], mturk: MturkServer
-) -> None:
+def test_made_up_assignment_is_not_asked_about_again(at_mturk: Callable[..., Channel], mturk: MturkServer) -> None:
     channel = at_mturk(mturk)
 
     codes = [open_frame(channel, "AWORKER1", "3MADE").status_code for _ in range(3)]

@@ -21,9 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("trouble", ONE_BEFORE_EFFECT)
-def test_approving_again_after_any_failure_approves_once(
-    mturk: MturkServer, channel: Channel, submitted: str, trouble: Any
-) -> None:
+def test_a_failed_approval_is_made_once(mturk: MturkServer, channel: Channel, submitted: str, trouble: Any) -> None:
     mturk.fail(trouble, on="ApproveAssignment")
 
     first = actions.approve(channel=channel, assignment_ids=None, at=timezone.now())
@@ -127,9 +125,7 @@ def test_a_second_bonus_needs_a_label_of_its_own(mturk: MturkServer, channel: Ch
     assert [one["BonusAmount"] for one in mturk.bonuses] == ["1.50", "2.00"]
 
 
-def test_a_bonus_without_a_reason_that_is_no_money_or_above_the_cap_is_refused(
-    mturk: MturkServer, channel: Channel, submitted: str
-) -> None:
+def test_a_bonus_needs_a_reason_and_an_amount_to_the_cap(mturk: MturkServer, channel: Channel, submitted: str) -> None:
     for amount in ("0", "0.00", "-1", "1.234", "a", "", "1e3", "5.01", "٥"):
         with pytest.raises(Unacceptable):
             pay(channel, submitted, amount=amount)
@@ -143,9 +139,7 @@ def test_a_bonus_without_a_reason_that_is_no_money_or_above_the_cap_is_refused(
 
 
 @pytest.mark.parametrize("trouble", ONE_BEFORE_EFFECT)
-def test_a_qualification_is_made_once_and_given_to_who_was_approved(
-    mturk: MturkServer, channel: Channel, submitted: str, trouble: Any
-) -> None:
+def test_a_qualification_is_made_once(mturk: MturkServer, channel: Channel, submitted: str, trouble: Any) -> None:
     actions.approve(channel=channel, assignment_ids=None, at=timezone.now())
     given: dict[str, Any] = {"name": "Rated texts", "description": "Has rated.", "value": 1, "codes": None}
     mturk.fail(trouble, on="CreateQualificationType")

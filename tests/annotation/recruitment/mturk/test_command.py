@@ -16,9 +16,7 @@ from tests.factories import make_user, signed_in
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-def test_the_command_fails_when_something_waits_and_still_prints_json(
-    mturk: MturkServer, channel: Channel, capsys: Any
-) -> None:
+def test_the_command_fails_when_something_waits(mturk: MturkServer, channel: Channel, capsys: Any) -> None:
     mturk.fail(THROTTLED)
 
     with pytest.raises(CommandError, match="run this again later"):
@@ -60,9 +58,7 @@ def test_the_buttons_of_the_page_offer_learn_and_approve(mturk: MturkServer, cha
     ("sent", "status"),
     [({"act": "approve"}, 422), ({"act": "nonsense", "assignment": "x"}, 422), ({"act": "release", "rater": "x"}, 404)],
 )
-def test_a_button_that_cannot_be_pressed_says_why(
-    mturk: MturkServer, channel: Channel, sent: dict[str, str], status: int
-) -> None:
+def test_a_button_says_why_it_fails(mturk: MturkServer, channel: Channel, sent: dict[str, str], status: int) -> None:
     browser, page = page_of(channel)
 
     assert browser.post(page, sent).status_code == status

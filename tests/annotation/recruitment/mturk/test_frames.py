@@ -100,9 +100,7 @@ def test_a_preview_says_what_is_asked_and_paid_and_shows_no_text_of_the_study() 
         pytest.param({"assignment": "3ASSIGNMENT1"}, 1, id="accepted"),
     ],
 )
-def test_a_framed_page_lets_only_mturk_frame_it_and_records_what_is_accepted(
-    channel: Channel, told: dict[str, str], recorded: int
-) -> None:
+def test_a_framed_page_lets_only_mturk_frame_it(channel: Channel, told: dict[str, str], recorded: int) -> None:
     response = open_frame(channel, **told)
 
     policy = directives(response)
@@ -355,9 +353,7 @@ def test_who_declines_returns_the_hit_or_submits_it_where_the_channel_pays_for_t
 # What MTurk says of an assignment
 
 
-def test_an_assignment_is_let_in_for_its_own_worker_only_and_asked_about_once(
-    mturk: MturkServer, stored_channel: int
-) -> None:
+def test_an_assignment_is_let_in_for_its_worker_and_asked_about_once(mturk: MturkServer, stored_channel: int) -> None:
     channel = at_stand_in(stored_channel, mturk)
     mturk.hits["3HIT1"] = {"HITId": "3HIT1", "MaxAssignments": 2, "Expiration": 1e12}
     accepted, submitted = (mturk.accept("3HIT1", worker) for worker in ("AWORKER1", "AOWNER"))

@@ -28,9 +28,7 @@ def manager(channel: Channel) -> Client:
 
 
 @pytest.mark.slow
-def test_what_is_missing_and_what_it_costs_are_shown_before_a_request(
-    manager: Client, channel: Channel, settings: Any
-) -> None:
+def test_what_is_missing_and_what_it_costs_are_shown(manager: Client, channel: Channel, settings: Any) -> None:
     settings.LEAST_HOURLY_PAY = {"USD": Decimal(9)}
     address = f"/studies/study/channels/{channel.key}/"
     page = manager.get(address).text

@@ -163,9 +163,7 @@ def test_a_page_makes_so_many_at_once_and_continues_later(mturk: MturkServer, ch
 @pytest.mark.parametrize(
     ("options", "named"), [({"title": ""}, "title"), ({"description": " "}, "description"), ({"reward": ""}, "reward")]
 )
-def test_what_a_hit_lacks_is_named_before_anything_is_asked(
-    mturk: MturkServer, channel: Channel, options: dict[str, str], named: str
-) -> None:
+def test_what_a_hit_lacks_is_named(mturk: MturkServer, channel: Channel, options: dict[str, str], named: str) -> None:
     channel.options |= options
 
     with pytest.raises(Unacceptable, match=named):

@@ -18,9 +18,7 @@ from tests.annotation.recruitment.mturk.setup import do_work, offer
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-def test_sync_learns_what_was_submitted_over_all_pages_and_changes_nothing_the_second_time(
-    mturk: MturkServer, channel: Channel
-) -> None:
+def test_sync_learns_once_what_was_submitted_over_all_pages(mturk: MturkServer, channel: Channel) -> None:
     mturk.page_size = 1
     offer(channel)
     for number in (1, 2):
@@ -49,9 +47,7 @@ def test_sync_brings_nothing_back_of_a_worker_whose_data_were_deleted(mturk: Mtu
 
 
 @pytest.mark.parametrize("problem", ["no-work", "other-worker", "other-code"])
-def test_work_of_which_mturk_says_otherwise_is_not_approved_with_the_rest(
-    mturk: MturkServer, channel: Channel, problem: str
-) -> None:
+def test_work_of_which_mturk_says_otherwise_is_not_approved(mturk: MturkServer, channel: Channel, problem: str) -> None:
     offer(channel)
     good = do_work(mturk, channel, "3HIT00001", "AGOOD")
     if problem == "no-work":

@@ -1,6 +1,6 @@
 """What is asked of Prolific, over real HTTP: decided once, paid once, whatever goes wrong on the way."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +12,7 @@ from annotation.core.errors import Unacceptable
 from annotation.core.reasons import reason, restored
 from annotation.models import Channel, PlatformAction, Study, Submission
 from annotation.recruitment.launch_checks import open_requests
-from annotation.recruitment.prolific.actions import approve, bonus, reject
+from annotation.recruitment.prolific.actions import RequestResult, approve, bonus, reject
 from annotation.recruitment.prolific.client import (
     ProlificClient,
     ProlificRefused,
@@ -70,19 +70,28 @@ def state(submission: Submission) -> str:
     return submission.state
 
 
-def hasty(channel: Channel) -> ProlificClient:
+def hasty(submission: Submission) -> ProlificClient:
     """A client that waits for no answer for long."""
-    client = client_of(channel)
+    client = client_of(submission.channel)
     client.seconds, client.tries = 0.2, 2
     return client
+
+
+def ask_approval(submission: Submission, client: ProlificClient | None = None, *, at: datetime = NOON) -> RequestResult:
+    return approve(submission=submission, client=client or client_of(submission.channel), at=at)
+
+
+def ask_rejection(submission: Submission, words: str = WORDS, category: str = "OTHER") -> None:
+    client = client_of(submission.channel)
+    reject(submission=submission, reason=words, category=category, client=client, at=NOON)
 
 
 # Deciding
 
 
-def test_approval_is_sent_once(channel: Channel, submission: Submission, prolific: ProlificServer) -> None:
-    first = approve(submission=submission, client=client_of(channel), at=NOON)
-    second = approve(submission=submission, client=client_of(channel), at=NOON)
+def test_approval_is_sent_once(submission: Submission, prolific: ProlificServer) -> None:
+    first = ask_approval(submission)
+    second = ask_approval(submission)
 
     assert (first.before, second.before) == (False, True)
     assert prolific.submissions[SESSION]["status"] == "APPROVED"
@@ -102,17 +111,15 @@ UNACCEPTABLE = [
 ]
 
 
-def test_rejection_needs_words_and_a_category_before_anything_is_sent(
-    channel: Channel, submission: Submission, prolific: ProlificServer
-) -> None:
+def test_rejection_needs_words_and_a_category(submission: Submission, prolific: ProlificServer) -> None:
     for words, category in UNACCEPTABLE:
         with pytest.raises(Unacceptable):
-            reject(submission=submission, reason=words, category=category, client=client_of(channel), at=NOON)
+            ask_rejection(submission, words, category)
     assert prolific.requests == []
     assert not PlatformAction.objects.exists()
 
     words = "x" * 100  # as few as Prolific takes
-    reject(submission=submission, reason=words, category="LOW_EFFORT", client=client_of(channel), at=NOON)
+    ask_rejection(submission, words, "LOW_EFFORT")
 
     assert prolific.asked("transition") == [{"action": "REJECT", "message": words, "rejection_category": "LOW_EFFORT"}]
     assert state(submission) == "rejected"
@@ -128,13 +135,11 @@ def test_rejection_needs_words_and_a_category_before_anything_is_sent(
         pytest.param(LOST, id="answer lost"),
     ],
 )
-def test_passing_trouble_is_waited_out(
-    channel: Channel, submission: Submission, prolific: ProlificServer, trouble: Trouble
-) -> None:
+def test_passing_trouble_is_waited_out(submission: Submission, prolific: ProlificServer, trouble: Trouble) -> None:
     prolific.fail(trouble, trouble, on="transition")
-    client = client_of(channel)
+    client = client_of(submission.channel)
 
-    approve(submission=submission, client=client, at=NOON)
+    ask_approval(submission, client)
 
     assert prolific.submissions[SESSION]["status"] == "APPROVED"
     assert client.paused == [1.0, 2.0]  # type: ignore[attr-defined]
@@ -152,12 +157,12 @@ def test_passing_trouble_is_waited_out(
     ],
 )
 def test_retry_after_is_kept_to_up_to_a_limit(
-    channel: Channel, submission: Submission, prolific: ProlificServer, header: str, pause: float
+    submission: Submission, prolific: ProlificServer, header: str, pause: float
 ) -> None:
     prolific.fail(answering(429, header), on="transition")
-    client = client_of(channel)
+    client = client_of(submission.channel)
 
-    approve(submission=submission, client=client, at=NOON)
+    ask_approval(submission, client)
 
     assert client.paused == [pause]  # type: ignore[attr-defined]
 
@@ -180,43 +185,41 @@ def test_retry_after_reads_a_date_to_come() -> None:
         pytest.param(BUSY, "failed", 3, id="429: certainly not done"),
     ],
 )
-def test_lasting_trouble_leaves_the_request_to_be_tried_again_unless_it_was_done(
-    channel: Channel, submission: Submission, prolific: ProlificServer, trouble: Trouble, known: str, sent: int
+def test_lasting_trouble_leaves_the_request_to_be_tried_again(
+    submission: Submission, prolific: ProlificServer, trouble: Trouble, known: str, sent: int
 ) -> None:
     prolific.fail(trouble, trouble, on="transition")
     with pytest.raises(ProlificUnreachable):
-        approve(submission=submission, client=hasty(channel), at=NOON)
+        ask_approval(submission, hasty(submission))
     action = PlatformAction.objects.get()
     assert (action.state, action.answer["error"]["code"]) == (known, "prolific_silent")
 
-    done = approve(submission=submission, client=client_of(channel), at=NOON)
+    done = ask_approval(submission)
 
     assert (done.before, done.action.state, done.action.attempts) == (False, "done", 2)
     assert state(submission) == "approved"
     assert len(prolific.asked("transition")) == sent
 
 
-def test_opposite_waits_until_the_first_is_settled_and_is_refused_then(
-    channel: Channel, submission: Submission, prolific: ProlificServer
-) -> None:
+def test_opposite_is_refused_before_and_after_it_is_settled(submission: Submission, prolific: ProlificServer) -> None:
     prolific.fail(LOST, LOST, on="transition")
     with pytest.raises(ProlificUnreachable):
-        approve(submission=submission, client=hasty(channel), at=NOON)
+        ask_approval(submission, hasty(submission))
 
     for settled, told in ((False, f"approve:{SESSION}"), (True, "APPROVED")):
         if settled:
-            approve(submission=submission, client=client_of(channel), at=NOON)
+            ask_approval(submission)
             submission.refresh_from_db()
         with pytest.raises(Unacceptable, match=told):
-            reject(submission=submission, reason=WORDS, category="OTHER", client=client_of(channel), at=NOON)
+            ask_rejection(submission)
 
 
-def test_refusal_is_told_in_prolifics_words_and_may_be_tried_again(
+def test_refusal_is_told_in_prolifics_words_and_tried_again(
     channel: Channel, submission: Submission, prolific: ProlificServer
 ) -> None:
     prolific.submissions[SESSION]["status"] = "ACTIVE"
     with pytest.raises(ProlificRefused, match="that is ACTIVE can't be APPROVED"):
-        approve(submission=submission, client=client_of(channel), at=NOON)
+        ask_approval(submission)
     action = PlatformAction.objects.get()
     why = restored(action.answer["error"])
     assert (action.state, why.code, why.values["status"]) == ("failed", "prolific_refused", action.answer["code"])
@@ -224,39 +227,35 @@ def test_refusal_is_told_in_prolifics_words_and_may_be_tried_again(
     assert state(submission) == "started"
 
     prolific.submissions[SESSION]["status"] = "AWAITING REVIEW"
-    approve(submission=submission, client=client_of(channel), at=NOON)
+    ask_approval(submission)
 
     assert state(submission) == "approved"
 
 
-def test_refusal_of_what_is_so_already_counts_as_done(
-    channel: Channel, submission: Submission, prolific: ProlificServer
-) -> None:
+def test_refusal_of_what_is_so_already_counts_as_done(submission: Submission, prolific: ProlificServer) -> None:
     prolific.submissions[SESSION]["status"] = "APPROVED"
     prolific.fail(answering(400), on="transition")
 
-    approve(submission=submission, client=client_of(channel), at=NOON)
+    ask_approval(submission)
 
     assert state(submission) == "approved"
 
 
-def test_request_that_another_process_is_sending_is_not_sent(
+def test_request_that_another_process_is_sending_waits(
     channel: Channel, submission: Submission, prolific: ProlificServer
 ) -> None:
     busy = {"busy_until": (NOON + timedelta(minutes=5)).isoformat()}
     channel.actions.create(submission=submission, kind="approve", key=f"approve:{SESSION}", attempts=1, answer=busy)
 
     with pytest.raises(Unacceptable, match="at this moment"):
-        approve(submission=submission, client=client_of(channel), at=NOON)
+        ask_approval(submission)
     assert prolific.requests == []
 
-    approve(submission=submission, client=client_of(channel), at=NOON + HOUR)
+    ask_approval(submission, at=NOON + HOUR)
     assert state(submission) == "approved"
 
 
-def test_request_is_written_down_before_it_is_sent(
-    channel: Channel, submission: Submission, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_request_is_written_down_before_it_is_sent(submission: Submission, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Any] = []
 
     def transition(self: ProlificClient, *args: Any, **words: Any) -> dict[str, Any]:
@@ -264,7 +263,7 @@ def test_request_is_written_down_before_it_is_sent(
         return {}
 
     monkeypatch.setattr(ProlificClient, "transition", transition)
-    approve(submission=submission, client=client_of(channel), at=NOON)
+    ask_approval(submission)
 
     assert found == [(f"approve:{SESSION}", "pending", 1)]
 
@@ -272,22 +271,20 @@ def test_request_is_written_down_before_it_is_sent(
 # The token
 
 
-def test_missing_token_is_told_by_the_name_of_its_variable(
-    channel: Channel, submission: Submission, settings: Any, prolific: ProlificServer
-) -> None:
+def test_missing_token_is_told_by_its_variable(submission: Submission, settings: Any, prolific: ProlificServer) -> None:
     settings.ENDPOINT_KEY = {}.get
 
     with pytest.raises(TokenMissing, match="PROLIFIC_TOKEN"):
-        approve(submission=submission, client=client_of(channel), at=NOON)
+        ask_approval(submission)
     assert prolific.requests == []
     assert not PlatformAction.objects.exists()
 
 
-def test_refused_token_is_never_repeated(channel: Channel, submission: Submission, settings: Any) -> None:
+def test_refused_token_is_never_repeated(submission: Submission, settings: Any) -> None:
     settings.ENDPOINT_KEY = {"PROLIFIC_TOKEN": "a-wrong-token"}.get
 
     with pytest.raises(ProlificRefused) as refusal:
-        approve(submission=submission, client=client_of(channel), at=NOON)
+        ask_approval(submission)
 
     action = PlatformAction.objects.get()
     assert "a-wrong-token" not in f"{refusal.value}{action.answer}{action.payload}"
@@ -334,15 +331,15 @@ def test_token_goes_to_prolific_and_to_what_the_server_allows(settings: Any, url
     assert (address_problem(url) is None) is allowed
 
 
-def test_redirect_is_not_followed_and_a_host_that_is_not_allowed_any_more_is_not_asked(
-    channel: Channel, submission: Submission, settings: Any, prolific: ProlificServer
+def test_neither_a_redirect_nor_a_host_not_allowed_any_more_is_followed(
+    submission: Submission, settings: Any, prolific: ProlificServer
 ) -> None:
     prolific.fail(answering(302), on="transition")
     with pytest.raises(ProlificRefused):
-        approve(submission=submission, client=client_of(channel), at=NOON)
+        ask_approval(submission)
     settings.PLATFORM_ALLOWLIST = []
     with pytest.raises(ProlificRefused):
-        approve(submission=submission, client=client_of(channel), at=NOON)
+        ask_approval(submission)
     assert len(prolific.requests) == 1
 
 
@@ -372,9 +369,7 @@ def test_amount_is_sent_in_units_with_two_places(
     assert prolific.paid(SESSION) == [float(Decimal(text) * 100)]
 
 
-def test_amount_that_is_none_or_above_the_cap_is_refused_before_anything_is_sent(
-    submission: Submission, prolific: ProlificServer
-) -> None:
+def test_amount_that_is_none_or_above_the_cap_is_refused(submission: Submission, prolific: ProlificServer) -> None:
     for amount in ("", "0", "0.00", "-1", "5.01", "1e1", "1,50", "0.123", "NaN", "١", "1\n2", "0.75;x,9", " "):
         with pytest.raises(Unacceptable):
             pay(submission, amount)
@@ -401,12 +396,12 @@ def test_another_reference_pays_another_bonus(submission: Submission, prolific: 
         pytest.param(HELD_AND_DONE, id="no answer in time"),
     ],
 )
-def test_bonus_whose_answer_was_lost_is_found_and_not_paid_again(
-    channel: Channel, submission: Submission, prolific: ProlificServer, trouble: Trouble
+def test_bonus_whose_answer_was_lost_is_not_paid_again(
+    submission: Submission, prolific: ProlificServer, trouble: Trouble
 ) -> None:
     prolific.fail(trouble, on="/pay/")
     with pytest.raises(ProlificUnreachable):
-        pay(submission, client=hasty(channel))
+        pay(submission, client=hasty(submission))
     assert len(prolific.asked("/pay/")) == 1  # not sent again by itself
 
     assert pay(submission).before is False
@@ -415,13 +410,11 @@ def test_bonus_whose_answer_was_lost_is_found_and_not_paid_again(
     assert len(prolific.asked("/pay/")) == 1
 
 
-def test_bonus_that_is_listed_minutes_later_is_waited_for(
-    submission: Submission, channel: Channel, prolific: ProlificServer
-) -> None:
+def test_bonus_that_is_listed_minutes_later_is_waited_for(submission: Submission, prolific: ProlificServer) -> None:
     prolific.pays_at_once = False
     prolific.fail(LOST, on="/pay/")
     with pytest.raises(ProlificUnreachable):
-        pay(submission, client=hasty(channel))
+        pay(submission, client=hasty(submission))
     with pytest.raises(ProlificUnreachable, match="not sent again"):
         pay(submission, at=NOON + timedelta(minutes=5))
 
@@ -434,11 +427,11 @@ def test_bonus_that_is_listed_minutes_later_is_waited_for(
 
 @pytest.mark.parametrize("trouble", [pytest.param(CUT, id="cut"), pytest.param(FAULT, id="500")])
 def test_bonus_that_never_arrived_is_left_to_a_person_after_an_hour(
-    channel: Channel, submission: Submission, prolific: ProlificServer, trouble: Trouble
+    submission: Submission, prolific: ProlificServer, trouble: Trouble
 ) -> None:
     prolific.fail(trouble, on="/pay/")
     with pytest.raises(ProlificUnreachable):
-        pay(submission, client=hasty(channel))
+        pay(submission, client=hasty(submission))
 
     with pytest.raises(ProlificRefused, match="another reference"):
         pay(submission, at=NOON + HOUR)
@@ -450,29 +443,25 @@ def test_bonus_that_never_arrived_is_left_to_a_person_after_an_hour(
     assert prolific.paid(SESSION) == [75.0]
 
 
-def test_bonus_of_the_same_amount_paid_before_is_not_taken_for_this_one(
-    channel: Channel, submission: Submission, prolific: ProlificServer
-) -> None:
+def test_an_earlier_bonus_of_the_same_amount_is_another_one(submission: Submission, prolific: ProlificServer) -> None:
     prolific.submissions[SESSION]["bonus_payments"].append(75.0)
     prolific.fail(CUT, on="/pay/")
-    for client, minutes in ((hasty(channel), 0), (client_of(channel), 1)):
+    for client, minutes in ((hasty(submission), 0), (client_of(submission.channel), 1)):
         with pytest.raises(ProlificUnreachable):
             pay(submission, client=client, at=NOON + timedelta(minutes=minutes))
 
 
-def test_bonus_is_unsettled_from_its_payment_until_it_is_found(
-    channel: Channel, submission: Submission, prolific: ProlificServer
-) -> None:
+def test_bonus_is_unsettled_from_payment_until_it_is_found(submission: Submission, prolific: ProlificServer) -> None:
     prolific.fail(FAULT, FAULT, on="submissions/bonus-payments")
     with pytest.raises(ProlificUnreachable):
-        pay(submission, client=hasty(channel))
+        pay(submission, client=hasty(submission))
     assert PlatformAction.objects.get().state == "failed"  # setting it up pays nothing: others need not wait
     prolific.fail(LOST, on="/pay/")
     with pytest.raises(ProlificUnreachable):
-        pay(submission, client=hasty(channel))
+        pay(submission, client=hasty(submission))
     prolific.fail(BUSY, BUSY, on=f"submissions/{SESSION}")
     with pytest.raises(ProlificUnreachable):
-        pay(submission, client=hasty(channel))
+        pay(submission, client=hasty(submission))
     assert PlatformAction.objects.get().state == "pending"
     with pytest.raises(Unacceptable, match="is not known yet"):
         pay(submission, "1.00")
@@ -485,7 +474,7 @@ def test_bonus_is_unsettled_from_its_payment_until_it_is_found(
         *(("submissions/bonus-payments", trouble) for trouble in (LOST, FAULT, BUSY, CUT)),
     ],
 )
-def test_bonus_that_was_certainly_not_taken_is_sent_again_and_paid_once(
+def test_bonus_that_was_certainly_not_taken_is_sent_again(
     submission: Submission, prolific: ProlificServer, on: str, trouble: Trouble
 ) -> None:
     prolific.fail(trouble, trouble, on=on)

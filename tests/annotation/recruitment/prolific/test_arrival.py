@@ -311,9 +311,7 @@ def test_new_key_is_found(signed: Channel, prolific: ProlificServer) -> None:
         pytest.param({"alg": "RS512"}, id="another algorithm"),
     ],
 )
-def test_link_signed_by_an_unfit_key_is_refused(
-    signed: Channel, prolific: ProlificServer, changes: dict[str, str]
-) -> None:
+def test_link_of_an_unfit_key_is_refused(signed: Channel, prolific: ProlificServer, changes: dict[str, str]) -> None:
     prolific.keys = [public_key(**changes)]
 
     assert open_signed(signed, token_for()) == 403
@@ -336,9 +334,7 @@ def asking(study: Study, prolific: ProlificServer) -> Channel:
     return make_prolific(study, prolific, proof="asked")
 
 
-def test_submission_that_prolific_knows_is_let_in_and_another_is_asked_about_again(
-    asking: Channel, prolific: ProlificServer
-) -> None:
+def test_submission_that_prolific_knows_is_let_in_and_no_other(asking: Channel, prolific: ProlificServer) -> None:
     prolific.add(SESSION, PID)
 
     answer, browser = come(asking)
@@ -357,9 +353,7 @@ def test_submission_that_prolific_knows_is_let_in_and_another_is_asked_about_aga
         pytest.param({"participant": PID, "status": "RETURNED"}, id="returned"),
     ],
 )
-def test_submission_that_prolific_tells_otherwise_of_is_refused(
-    asking: Channel, prolific: ProlificServer, there: dict[str, str]
-) -> None:
+def test_submission_unlike_theirs_is_refused(asking: Channel, prolific: ProlificServer, there: dict[str, str]) -> None:
     if there:
         prolific.add(SESSION, **there)
 
@@ -368,9 +362,7 @@ def test_submission_that_prolific_tells_otherwise_of_is_refused(
 
 
 @pytest.mark.parametrize("token", [None, "wrong"])
-def test_participant_is_asked_for_patience_when_prolific_cannot_be_asked(
-    asking: Channel, settings: Any, token: str | None
-) -> None:
+def test_participant_waits_while_prolific_cannot_be_asked(asking: Channel, settings: Any, token: str | None) -> None:
     settings.ENDPOINT_KEY = {"PROLIFIC_TOKEN": token}.get
 
     answer, _browser = come(asking)

@@ -163,9 +163,7 @@ def test_late_hit_whose_place_is_taken_gets_no_code_for_completion(channel: Chan
     assert rows_of(channel)[SESSION] == ["1", "0 1 × came late: another rater has its place"]
 
 
-def test_late_hit_that_is_paid_all_the_same_gets_the_code_for_completion(
-    channel: Channel, working: Working, study: Study
-) -> None:
+def test_late_hit_that_is_paid_gets_the_code_for_completion(channel: Channel, working: Working, study: Study) -> None:
     Study.objects.update(pay_late=True)
     browser, assignment = lost_to_another(channel, working)
 
@@ -175,9 +173,7 @@ def test_late_hit_that_is_paid_all_the_same_gets_the_code_for_completion(
     assert "complete?cc=DONE1" in page
 
 
-def test_news_of_a_time_out_after_the_end_leaves_the_work_waiting_for_a_decision(
-    channel: Channel, working: Working
-) -> None:
+def test_time_out_after_the_end_leaves_the_work_to_be_decided_on(channel: Channel, working: Working) -> None:
     browser, assignment = working
     send_in(browser, assignment)
 
@@ -351,9 +347,7 @@ def due(study: Study) -> Decimal | None:
 
 @pytest.mark.usefixtures("paid")
 @pytest.mark.parametrize("status", ["RETURNED", "REJECTED"])
-def test_nothing_is_due_for_work_that_prolific_does_not_pay(
-    channel: Channel, working: Working, study: Study, status: str
-) -> None:
+def test_nothing_is_due_unless_prolific_pays(channel: Channel, working: Working, study: Study, status: str) -> None:
     browser, assignment = working
     send_in(browser, assignment)
     assert due(study) == Decimal("0.75")
@@ -379,9 +373,7 @@ def test_a_return_takes_the_pay_of_its_own_hits(channel: Channel, working: Worki
 
 
 @pytest.mark.usefixtures("paid")
-def test_a_submission_returned_after_the_work_is_to_be_decided_on(
-    channel: Channel, working: Working, study: Study, manager: Client
-) -> None:
+def test_returned_work_is_to_be_decided_on(channel: Channel, working: Working, study: Study, manager: Client) -> None:
     browser, assignment = working
     batch, reports = assignment.hit.batch, f"/studies/{study.slug}/reports/"
 

@@ -69,9 +69,7 @@ def test_draft_has_address_places_reward_minutes_and_codes_and_lets_participants
     assert len(prolific.asked("/studies/")) == 1
 
 
-def test_what_is_missing_is_listed_and_makes_no_draft(
-    manager: Client, channel: Channel, prolific: ProlificServer, settings: Any
-) -> None:
+def test_what_is_missing_is_listed(manager: Client, channel: Channel, prolific: ProlificServer, settings: Any) -> None:
     Study.objects.update(minutes_per_hit=None)
     Batch.objects.update(status="closed")
     settings.BASE_URL, settings.ENDPOINT_KEY = "http://localhost:8000", lambda name: None
@@ -93,9 +91,7 @@ WRONG = [
 ]
 
 
-def test_draft_without_texts_places_or_readable_filters_is_refused(
-    manager: Client, channel: Channel, prolific: ProlificServer
-) -> None:
+def test_draft_of_unreadable_settings_is_refused(manager: Client, channel: Channel, prolific: ProlificServer) -> None:
     for wrong, told in WRONG:
         assert told in press(manager, channel, **wrong), wrong
     assert prolific.asked("/studies/") == []
@@ -108,9 +104,7 @@ def test_a_reader_makes_no_draft(channel: Channel, study: Study, prolific: Proli
     assert prolific.asked("/studies/") == []
 
 
-def test_published_once_when_nothing_is_missing_then_places_grow(
-    manager: Client, channel: Channel, prolific: ProlificServer
-) -> None:
+def test_published_once_then_places_grow(manager: Client, channel: Channel, prolific: ProlificServer) -> None:
     press(manager, channel)
     Batch.objects.update(status="paused")
     assert "Missing: Batch." in press(manager, channel, act="publish")

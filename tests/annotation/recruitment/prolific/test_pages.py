@@ -72,9 +72,7 @@ def test_no_code_is_given_before_the_work_is_done(channel: Channel) -> None:
         pytest.param({"code_no_consent": "", "code_screened_out": ""}, "", id="no code"),
     ],
 )
-def test_declined_consent_has_its_end(
-    study: Study, prolific: ProlificServer, options: dict[str, str], code: str
-) -> None:
+def test_declining_has_its_end(study: Study, prolific: ProlificServer, options: dict[str, str], code: str) -> None:
     channel = make_prolific(study, prolific, **options)
     come(channel)
     answer_consent(annotator=rater(channel), accepted=False, at=NOON)
@@ -215,9 +213,7 @@ def test_page_shows_its_studys_submissions_under_the_raters_codes(manager: Clien
     assert OTHER_SESSION not in page
 
 
-def test_page_costs_the_same_for_many_submissions(
-    manager: Client, channel: Channel, django_assert_max_num_queries: Any
-) -> None:
+def test_page_costs_the_same_for_many(manager: Client, channel: Channel, django_assert_max_num_queries: Any) -> None:
     for number in range(6):
         visit = come if number % 2 else join_and_rate
         visit(channel, pid=f"{number:024x}", session=f"{number:023x}a")
@@ -321,9 +317,7 @@ def test_command_ends_with_words_when_it_cannot(channel: Channel) -> None:
         assert str(problem.value)
 
 
-def test_command_wants_a_channel_named_where_there_are_several(
-    channel: Channel, study: Study, prolific: ProlificServer
-) -> None:
+def test_command_wants_one_of_several_channels_named(channel: Channel, study: Study, prolific: ProlificServer) -> None:
     make_prolific(study, prolific)
 
     with pytest.raises(CommandError, match="Prolific 1, Prolific 2"):
