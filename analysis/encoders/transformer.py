@@ -1,8 +1,12 @@
-"""The forward pass of encoders of BERT's kind: layers of attention and of two linear maps, normalised after each."""
+"""The forward pass of encoders of BERT's kind, and the pooling of its vectors to one for each text.
 
-from collections.abc import Iterator, Sequence
+Layers are attention and two linear maps, normalised after each.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -198,3 +202,31 @@ def _normalise(x: Floats, norm: Norm, eps: float) -> None:
     x /= np.sqrt(variance + np.float32(eps))
     x *= norm.weight
     x += norm.bias
+
+
+POOLINGS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
+    {
+        "cls": lambda vectors: vectors[0],
+        "max": lambda vectors: vectors.max(axis=0),
+        "mean": lambda vectors: vectors.mean(axis=0),
+        "mean_sqrt_len_tokens": lambda vectors: vectors.sum(axis=0) / np.sqrt(np.float32(len(vectors))),
+    }
+)
+
+
+def pooled(vectors: Sequence[Floats], how: Sequence[str] = ("mean",), *, unit: bool = True) -> Floats:
+    """One vector for each text. Special tokens count, as they do in training.
+
+    vectors : of each text (tokens, width)
+    how     : names of `POOLINGS`; the vectors of several are put end to end
+    unit    : whether to divide each by its length; one of length 0 stays as it is
+    returns : (texts, width times poolings)
+    source  : Reimers and Gurevych 2019, Sentence-BERT, §3
+    """
+    if not vectors:
+        return np.zeros((0, 0), np.float32)
+    rows = np.stack([np.concatenate([POOLINGS[name](each) for name in how]) for each in vectors])
+    if unit:
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, np.newaxis]
+        rows = np.divide(rows, lengths, out=rows, where=lengths > 0)
+    return rows

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.encoders.families import FAMILIES, weights_of
-from analysis.encoders.pooling import POOLINGS, pooled
-from analysis.encoders.transformer import Weights, token_vectors
+from analysis.encoders.transformer import POOLINGS, Weights, pooled, token_vectors
 from analysis.errors import AnalysisError, NotFinite
 from annotation.core.errors import ModelUnavailable
 from annotation.core.reasons import reason
@@ -119,7 +118,7 @@ class LoadedFolder:
 
     @cached_property
     def pooling(self) -> list[str]:
-        """A name of `analysis.encoders.pooling.POOLINGS`, from `1_Pooling/config.json`, by default the mean."""
+        """A name of `analysis.encoders.transformer.POOLINGS`, from `1_Pooling/config.json`, by default the mean."""
         settings = _read(self.folder, POOLING)
         if _NEW_POOLING in settings:
             pooling_name = settings[_NEW_POOLING]

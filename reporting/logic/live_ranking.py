@@ -1,6 +1,6 @@
 """Rankings that ask a judge for each comparison that they lack: many sorts side by side, within a budget."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain, islice, product
@@ -9,11 +9,10 @@ from typing import Any
 from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Study
 from annotation.studies.questions import find_question
-from judging.audits.asking_on_demand import ask_missing
-from judging.audits.on_demand import asking_alone
+from judging.audits.on_demand import Asked, Found, add_presentations, answers_to, asking_alone
 from judging.endpoints.retrying import MakeClient, retrying_client
 from judging.models import JudgeRun, Judgment
-from judging.runs.execution import ExecutionResult
+from judging.runs.execution import ExecutionResult, execute
 from judging.runs.usage import usage_of
 from reporting.logic.ranking import Known, OrderedPair, Sort, drawn_order
 from reporting.logic.stored_ranking import TextRanking, answers_of, judge_to_ask, ranked, sets_to_rank
@@ -174,3 +173,24 @@ def _asked(run: JudgeRun, asking: RankingProgress) -> dict[str, Any]:
         "currency": spent.currency,
         "message": asking.ended.message if asking.ended else "",
     }
+
+
+def ask_missing(
+    run: JudgeRun,
+    questions: Collection[Asked],
+    *,
+    stop: StopFlag,
+    limit: int | None = None,
+    make_client: MakeClient = retrying_client,
+) -> tuple[Found, ExecutionResult | None]:
+    """Return a run's judgments of these presentations, and how asking for the missing ones ended, or None where there were none.
+
+    limit : presentations to ask this time
+    """
+    missing = sorted(set(questions) - answers_to(run, questions).keys())
+    ended = None
+    if missing:
+        add_presentations(run, missing)
+        paused = JudgeRun.Status.PAUSED
+        ended = execute(run.pk, stop=stop, when_stopped=paused, make_client=make_client, limit=limit)
+    return answers_to(run, questions), ended

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from analysis.encoders import transformer
 from analysis.encoders.activations import BLOCK, gelu, gelu_by_tanh, relu
 from analysis.encoders.families import FAMILIES, LAYER, weights_of
-from analysis.encoders.pooling import pooled
-from analysis.encoders.transformer import token_vectors
+from analysis.encoders.transformer import pooled, token_vectors
 from analysis.errors import ShapeError, UnknownValue
 from tests.analysis.encoders.tiny import COUNT, HEADS, POSITIONS, TOKENS, WIDTH, tiny
 

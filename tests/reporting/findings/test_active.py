@@ -18,7 +18,7 @@ from annotation.models import Batch, Hit, Rating
 from judging.models import Judge, Judgment
 from reporting.corrections.renaming import rename_judge
 from reporting.findings.sections.judges import judges_section
-from reporting.report.references import cited
+from reporting.report.building import cited
 from tests.annotation.batches.test_batches import chosen
 from tests.factories import api_of, make_batch, make_user
 from tests.reporting.builders import (

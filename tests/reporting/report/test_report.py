@@ -13,10 +13,9 @@ from annotation.studies.log import log
 from judging.methods.prompts import FOLDER
 from judging.models import Endpoint, Judge, Judgment
 from reporting.report import building
-from reporting.report.building import write_report
+from reporting.report.building import bibtex, cited, write_report
 from reporting.report.limitations import limitations_of
 from reporting.report.methods import MOST_BATCHES, methods_of
-from reporting.report.references import bibtex, cited
 from tests.reporting.builders import build_configuration, build_study, findings, judge, rate, separate
 from tests.reporting.refinement.test_repair import build_four_systems
 
