@@ -1,4 +1,7 @@
-"""Groups of equal codes, which `numpy.unique` finds too, but by sorting them all; and bins of values."""
+"""Groups of equal codes, and bins of values.
+
+Groups are those of `numpy.unique`, without sorting where the codes lie close together.
+"""
 
 import math
 

@@ -1,4 +1,7 @@
-"""Several tests of one family, and several looks while data come in: adjusted p-values, and levels of confidence sequences."""
+"""Several tests of one family, and several looks while data come in.
+
+Of tests, the adjusted p-values; of looks, the levels and p-values of confidence sequences.
+"""
 
 import math
 from statistics import NormalDist

@@ -1,4 +1,7 @@
-"""Comparisons as checked columns, their sums (who won how often against whom), what they connect, and rates of wins."""
+"""Comparisons as checked columns, their sums and what they connect, and rates of wins.
+
+Sums are who won how often against whom.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -104,11 +104,6 @@ def provenance_by(counts: Mapping[int, Mapping[Origin, int]], answers: FloatArra
     return {key: Provenance.of(origins, cuts.get(key, none_counted)[1]) for key, origins in counts.items()}
 
 
-def cut_answers(answers: FloatArray) -> set[int]:
-    """Return the completions of all keys whose prompts were probably cut. `answers` is as in `provenance_by`."""
-    return {int(number) for completion, is_cut in _cuts_by_key(answers).values() for number in completion[is_cut]}
-
-
 def _cuts_by_key(answers: FloatArray) -> dict[int, tuple[FloatArray, BoolArray]]:
     """Return of each key the completions with known counts, and whether their prompts were probably cut."""
     key, completion, tokens, expected = answers[:, ~np.isnan(answers[2:]).any(axis=0)]
@@ -158,7 +153,8 @@ def provenance_of_run(run: JudgeRun, making: Collection[str]) -> Provenance | No
 
 def completions_with_cut_prompts(run_ids: Collection[int]) -> set[int]:
     """Return the completions of some runs whose prompts were probably cut, by the counts of each run."""
-    return cut_answers(_answers(Link.objects.filter(judgment__run__in=run_ids), RUN))
+    cuts = _cuts_by_key(_answers(Link.objects.filter(judgment__run__in=run_ids), RUN))
+    return {int(number) for completion, is_cut in cuts.values() for number in completion[is_cut]}
 
 
 def _provenance(

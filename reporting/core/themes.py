@@ -36,8 +36,8 @@ class Theme:
     darkest: float
 
     def consistency(self, value: float) -> str:
-        """Return the colour of a consistency from 0 to 1."""
-        return viridis(self.darkest + (1 - self.darkest) * value)
+        """Return the colour of a consistency from 0 to 1, which Viridis shows from dark to bright."""
+        return between(VIRIDIS, self.darkest + (1 - self.darkest) * value)
 
     def look(self, index: int) -> Look:
         """Return the colour and shape of people (place 0), or of a judge by its place. Grey, where colours are used up."""
@@ -91,11 +91,6 @@ THEMES = {
         0.18,
     ),
 }
-
-
-def viridis(share: float) -> str:
-    """Return the Viridis colour at a point from 0 (dark) to 1 (bright), as #rrggbb."""
-    return between(VIRIDIS, share)
 
 
 def between(colours: Sequence[str], share: float) -> str:
