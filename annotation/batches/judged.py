@@ -49,9 +49,9 @@ def disputed_matchups(configuration: Configuration) -> set[int]:
         least=Min(verdict), most=Max(verdict), **orders
     )
     preferences: dict[tuple[int, int], set[float]] = {}
-    for matchup, pair, _judge, method, least, most, asked, answered in rows:
-        if asked == answered and method not in BASELINES:
-            preferences.setdefault((matchup, pair), set()).add(least if least == most else 0)
+    for matchup, pair, _judge, method, lowest, highest, requested, answered in rows:
+        if requested == answered and method not in BASELINES:
+            preferences.setdefault((matchup, pair), set()).add(lowest if lowest == highest else 0)
     return {matchup for (matchup, _pair), preferred in preferences.items() if len(preferred) > 1}
 
 
@@ -131,7 +131,7 @@ def _missing_judgments(
             f"count. None has judged here: start one under Judges, or run {command} NAME"
         )
     judge = min(missing, key=lambda item: (len(missing[item]), judges[item]))
-    listed = ", ".join(instance_ids[place] for place in missing[judge][:_LISTED])
+    listed = ", ".join(instance_ids[index] for index in missing[judge][:_LISTED])
     more = ", …" if len(missing[judge]) > _LISTED else ""
     return (
         f"This selection needs a judge's verdict on every instance of {configuration}; {judges[judge]} has none on "
@@ -144,10 +144,10 @@ def _closeness(matchups: IntArray, run: SeparabilityRun | None) -> FloatArray:
     if run is None:
         return np.full(len(matchups), np.nan)
     values = separabilities(matchups.tolist(), run)
-    known = values[~np.isnan(values)]
-    if not known.size or not np.ptp(known):
+    defined = values[~np.isnan(values)]
+    if not defined.size or not np.ptp(defined):
         return np.full(len(matchups), np.nan)
-    closeness: FloatArray = (known.max() - values) / np.ptp(known)
+    closeness: FloatArray = (defined.max() - values) / np.ptp(defined)
     return closeness
 
 

@@ -122,12 +122,12 @@ class Pool:
 
 def shown_selection(selection: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a batch's instances were selected, with the reasons in English why others were left out."""
-    shown = dict(selection)
-    if isinstance(left_out := shown.get("left_out"), list):  # bundles of earlier versions have the texts
-        shown["left_out"] = {restored(item).text: item["number"] for item in left_out}
-    if "extensions" in shown:
-        shown["extensions"] = [shown_selection(extension) for extension in shown["extensions"]]
-    return shown
+    readable = dict(selection)
+    if isinstance(left_out := readable.get("left_out"), list):  # bundles of earlier versions have the texts
+        readable["left_out"] = {restored(item).text: item["number"] for item in left_out}
+    if "extensions" in readable:
+        readable["extensions"] = [shown_selection(extension) for extension in readable["extensions"]]
+    return readable
 
 
 @dataclass(frozen=True)
@@ -240,8 +240,8 @@ def pool_of(spec: BatchSpec, extended: Batch | None = None) -> Pool:
     left_out = {why: count for why, count in left_out.items() if count}
     if not rows:
         reasons = "; ".join(f"{count} {why}" for why, count in left_out.items())
-        most = with_source.aggregate(most=Max("available"))["most"] or spec.pairs
-        advice = f". There {'is' if most == 1 else 'are'} {most}: set pairs to {most}" if most < spec.pairs else ""
+        limit = with_source.aggregate(most=Max("available"))["most"] or spec.pairs
+        advice = f". There {'is' if limit == 1 else 'are'} {limit}: set pairs to {limit}" if limit < spec.pairs else ""
         raise InvalidSelection(f"no instance of {configuration} can be rated: {reasons or 'there is none'}{advice}")
     return Pool(configuration, tuple(row[0] for row in rows), tuple(row[1] for row in rows), left_out)
 
@@ -291,9 +291,9 @@ def _by_rule(pool: Pool, match: re.Match[str], similarity: str | None, rng: np.r
         return InstanceSample(choose_random(len(pool.matchup_ids), int(match["count"]), rng).tolist())
     if match["kind"] == "disagree":
         disputed = disputed_matchups(pool.configuration)
-        places = [place for place, pk in enumerate(pool.matchup_ids) if pk in disputed]
-        drawn = choose_random(len(places), int(match["count"]), rng)
-        return InstanceSample([places[index] for index in drawn], recorded={"drawn_from": len(places)})
+        positions = [position for position, pk in enumerate(pool.matchup_ids) if pk in disputed]
+        drawn = choose_random(len(positions), int(match["count"]), rng)
+        return InstanceSample([positions[index] for index in drawn], recorded={"drawn_from": len(positions)})
     if match["kind"] == "active":
         ids = pool.matchup_ids, pool.instance_ids
         sample, made_from = choose_active(pool.configuration, *ids, int(match["count"]), similarity, rng)

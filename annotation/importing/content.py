@@ -73,10 +73,11 @@ def store_generations(*, study: Study, system: str, texts: Mapping[int, Sequence
     present = grouped(stored.values_list("instance_id", "system__name"))
     fresh = {}
     for number, instance in enumerate(study.instances.filter(pk__in=list(texts)).order_by("position"), start=1):
-        others = sorted(present.get(instance.pk, ()), key=order.index)
-        if system not in others:  # the earlier one of two systems is A
+        existing = sorted(present.get(instance.pk, ()), key=order.index)
+        if system not in existing:  # the earlier one of two systems is A
             matchups = [
-                (other, system) if order.index(other) < order.index(system) else (system, other) for other in others
+                (opponent, system) if order.index(opponent) < order.index(system) else (system, opponent)
+                for opponent in existing
             ]
             fresh[instance.pk] = row_of(instance, number, {system: list(texts[instance.pk])}, matchups)
     if fresh:

@@ -139,7 +139,7 @@ def batch_status(batch: Batch, at: datetime) -> BatchStatus:
     histogram, pairs_twice = _ratings_per_pair(batch, pairs)
     filled = Slot.objects.filter(batch=batch, assignment__isnull=False).order_by()
     overfull = filled.values("hit").annotate(n=Count("pk")).filter(n__gt=batch.raters_per_hit).count()
-    taken = filled.aggregate(slots=Count("pk"), assignments=Count("assignment", distinct=True))
+    occupancy = filled.aggregate(slots=Count("pk"), assignments=Count("assignment", distinct=True))
     submitted = Assignment.objects.present().filter(hit__batch=batch, state=SUBMITTED, purpose=batch.purpose)
     out = Q(excluded=True) | Q(annotator__excluded=True)
     unfilled = Q(slot=None) if batch.purpose == Batch.Purpose.RATING else Q(pk=None)  # only rating HITs have slots
@@ -155,7 +155,7 @@ def batch_status(batch: Batch, at: datetime) -> BatchStatus:
         pairs=pairs,
         slots=slots,
         ratings_per_pair=histogram,
-        duplicates=Duplicates(pairs_twice, overfull, taken["slots"] - taken["assignments"]),
+        duplicates=Duplicates(pairs_twice, overfull, occupancy["slots"] - occupancy["assignments"]),
         not_counted=NotCounted(counts["surplus"], counts["excluded"]),
         late=counts["late"],
     )

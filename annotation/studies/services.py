@@ -168,10 +168,10 @@ def refuse_missing_tables(study: Study, batches: QuerySet[Batch]) -> None:
             lacking.append(f"{problem} (arm {arm.name})")
     if lacking:
         variants = ComparisonTable.objects.filter(study=study).order_by("variant").values_list("variant", flat=True)
-        there = ", ".join(f"table:{variant}" for variant in variants.distinct()[:MOST_NAMED])
+        available = ", ".join(f"table:{variant}" for variant in variants.distinct()[:MOST_NAMED])
         raise InvalidSelection(
             f"{'; '.join(lacking)}. Import the tables first, with {server_settings.COMMAND} import_tables or on the study's page."
-            + (f" Or change the arms in the settings: the study has tables for {there}." if there else "")
+            + (f" Or change the arms in the settings: the study has tables for {available}." if available else "")
         )
 
 

@@ -136,32 +136,32 @@ def _preference(record: dict[str, Any]) -> Compared | list[Reason]:
             problems.append(refusal("missing", field=name))
     if refused := [problem for problem in problems if problem]:
         return refused
-    prompt, chosen, rejected = (record.get(name) for name in FIELDS[PREFERENCES])
-    if isinstance(chosen, str) != isinstance(rejected, str):
+    prompt, preferred, rejected = (record.get(name) for name in FIELDS[PREFERENCES])
+    if isinstance(preferred, str) != isinstance(rejected, str):
         return [refusal("two_kinds")]
-    compared = (_of_texts if isinstance(chosen, str) else _of_messages)(prompt, chosen, rejected)
+    compared = (_of_texts if isinstance(preferred, str) else _of_messages)(prompt, preferred, rejected)
     if isinstance(compared, Reason):
         return [compared]
     return compared if compared[0].strip() else [refusal("empty", field="the prompt")]
 
 
-def _of_texts(prompt: Any, chosen: Any, rejected: Any) -> Compared | Reason:
+def _of_texts(prompt: Any, preferred: Any, rejected: Any) -> Compared | Reason:
     if prompt is not None:
-        return as_content(prompt), chosen, rejected
-    common = _common(chosen, rejected)
-    turns = [turn for turn in _TURN.finditer(chosen) if turn.end() <= common]
+        return as_content(prompt), preferred, rejected
+    common = _common(preferred, rejected)
+    turns = [turn for turn in _TURN.finditer(preferred) if turn.end() <= common]
     if not turns:
         return refusal("no_common_conversation")
     begin, end = turns[-1].span()
-    return chosen[:begin].strip(), chosen[end:].strip(), rejected[end:].strip()
+    return preferred[:begin].strip(), preferred[end:].strip(), rejected[end:].strip()
 
 
-def _of_messages(prompt: Any, chosen: Any, rejected: Any) -> Compared | Reason:
-    common = min(_common(chosen, rejected), len(chosen) - 1, len(rejected) - 1)  # two answers may be equal
-    before = chosen[:common]
+def _of_messages(prompt: Any, preferred: Any, rejected: Any) -> Compared | Reason:
+    common = min(_common(preferred, rejected), len(preferred) - 1, len(rejected) - 1)  # two answers may be equal
+    before = preferred[:common]
     if not before and prompt is None:
         return refusal("no_common_message")
-    return as_content(before or prompt), as_content(chosen[common:]), as_content(rejected[common:])
+    return as_content(before or prompt), as_content(preferred[common:]), as_content(rejected[common:])
 
 
 def _common(first: Sequence[Any], second: Sequence[Any]) -> int:
