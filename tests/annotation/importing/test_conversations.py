@@ -69,20 +69,14 @@ def contents(study: Study) -> dict[str, Any]:
 )
 def test_a_transcript_names_the_speakers(messages: list[dict[str, Any]], text: str) -> None:
     assert (Transcript(messages), Transcript(messages).messages) == (text, messages)
-
-
-def test_speakers_may_have_other_names() -> None:
-    assert transcript([ASKED, ANSWERED], {"user": "Person"}) == "Person: Which?\n\nAssistant: This one."
+    assert transcript(messages, {"user": "Person"}) == text.replace("User: Which?", "Person: Which?")
 
 
 @pytest.mark.django_db
 @pytest.mark.engine
 def test_messages_are_stored_beside_their_transcript() -> None:
-    study, _ = import_study(
-        data=json_lines([line([ASKED], a=[[ANSWERED, ASKED], "text", [ANSWERED]], dataset="d")]),
-        name="f.jsonl",
-        slug="s",
-    )
+    record = line([ASKED], a=[[ANSWERED, ASKED], "text", [ANSWERED]], dataset="d")
+    study, _ = import_study(data=json_lines([record]), name="f.jsonl", slug="s")
     instance = study.instances.get()
     assert (instance.source, json.loads(str(instance.messages))) == ("Which?", [ASKED])
     stored = Generation.objects.filter(system__name="a").order_by("index")
@@ -139,10 +133,9 @@ def test_what_is_no_conversation_is_refused(source: Any, codes: list[str]) -> No
 @pytest.mark.django_db
 def test_blank_conversations_are_texts_of_a_system_but_no_source_to_sample_for() -> None:
     blank = [{"role": "user", "content": " "}]
+    record = {"instance_id": "1", "source": blank}
     with pytest.raises(BadFile) as raised:
-        import_study(
-            data=json_lines([{"instance_id": "1", "source": blank}]), name="f.jsonl", slug="s", sources_only=True
-        )
+        import_study(data=json_lines([record]), name="f.jsonl", slug="s", sources_only=True)
     assert [bad.reason.code for bad in raised.value.lines] == ["empty"]
     _, stored = import_study(data=json_lines([line(a=blank)]), name="f.jsonl", slug="s")
     assert stored.blank == 1

@@ -13,6 +13,7 @@ from annotation.importing.tables import import_tables
 from annotation.members.groups import create_group
 from annotation.models import Annotator, Instance, Rating, Study, System
 from annotation.studies.services import ensure_study
+from tests.annotation.importing.test_comparison_tables import table
 from tests.annotation.importing.test_rating_files import line
 from tests.factories import csv_file, json_lines, make_study, study_line
 
@@ -68,12 +69,8 @@ def test_every_lookalike_of_a_file_and_a_study_is_listed_with_the_other_problems
 
     with pytest.raises(BadFile) as error:
         load(
-            row(rater="ann"),
-            row(rater="bob", rating=7),
-            row(rater="cem"),
-            row(rater="CEM", pair_index=1),
-            row(rater="c em", instance_id="news-2"),
-            row(rater="dan", instance_id="none"),
+            *(row(rater="ann"), row(rater="bob", rating=7), row(rater="cem"), row(rater="CEM", pair_index=1)),
+            *(row(rater="c em", instance_id="news-2"), row(rater="dan", instance_id="none")),
         )
 
     assert [line.split(" differs")[0] for line in reasons(error)] == [
@@ -128,21 +125,12 @@ def test_votes_and_tables_are_trimmed() -> None:
         for n, worker in enumerate(["ann", "\u200bann "])
     ]
     texts = [{"id": str(n), "text": "s", "left": "x", "right": "y"} for n in range(2)]
+    files = {"data": json_lines(votes), "name": "v.jsonl", "texts": json_lines(texts), "texts_name": "t.jsonl"}
     with pytest.raises(BadFile, match="rater ann rated this pair"):
-        import_votes(
-            data=json_lines(votes),
-            name="v.jsonl",
-            texts=json_lines(texts),
-            texts_name="t.jsonl",
-            slug="v",
-            dataset="d ",
-        )
+        import_votes(**files, slug="v", dataset="d ")
     make_study()
-    table = {
-        "table_id": "t1 ", "instance_id": " news-1", "system_a": "alpha\u200b", "system_b": "beta", "pair_index": 0,
-        "variant": "c8", "rows": [{"aspect": "x", "only_a": "1", "both": "", "only_b": ""}],
-    }  # fmt: skip
-    assert import_tables(data=json_lines([table]), name="t.jsonl", slug="study")[1:] == (1, 0)
+    record = table(table_id="t1 ", instance_id=" news-1", system_a="alpha\u200b")
+    assert import_tables(data=json_lines([record]), name="t.jsonl", slug="study")[1:] == (1, 0)
 
 
 @pytest.mark.django_db

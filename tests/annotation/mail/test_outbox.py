@@ -35,16 +35,13 @@ def channel(study: Study) -> Channel:
     return channel
 
 
-def boss(study: Study) -> Client:
-    return signed_in(make_user("boss", "study-admin", study=study))
-
-
 def page(channel: Channel) -> str:
     return f"/studies/{channel.study.slug}/channels/{channel.key}/links/"
 
 
 def invited(channel: Channel, addresses: str = "ada@example.org\nbob@example.org", **more: str) -> Any:
-    return boss(channel.study).post(page(channel), {"count": "1", "days": "30", "addresses": addresses, **more})
+    boss = signed_in(make_user("boss", "study-admin", study=channel.study))
+    return boss.post(page(channel), {"count": "1", "days": "30", "addresses": addresses, **more})
 
 
 def test_invitations_are_sent_once_and_addresses_forgotten(post: Postbox, channel: Channel) -> None:
