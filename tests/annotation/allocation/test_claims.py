@@ -161,6 +161,9 @@ def test_a_lease_holds_until_its_last_moment() -> None:
     assert release_expired(at=just_before) == 0
     assert release_expired(at=held.expires_at) == 1
     assert release_expired(at=held.expires_at) == 0
+    assert extend_lease(lock_hit(held), LATER, extend=False).late  # is held again, as its place is free
+    held.refresh_from_db()
+    assert (held.state, held.expires_at) == ("claimed", LATER + timedelta(minutes=60))
 
 
 def test_many_leases_of_one_hit_run_out_at_once() -> None:
