@@ -158,6 +158,8 @@ def test_judge_is_added_by_form_with_all_that_can_be_set(researcher: Client, stu
     data = {"name": "jo", "method": "direct", "endpoint": endpoint.name, "order": "both", "combine": "tie"}
     more = {"repeats": 3, "negated": "on", "task": "dialogue", "family": "kin", "seed": 11}
     wanted = {**data, **more, "params": "temperature=0.5\n\nstop = END \n"}
+    refused = researcher.post(address, {**wanted, "params": "model=other"})
+    assert (refused.status_code, Judge.objects.count()) == (422, 0)
     page = text_of(researcher, reverse("judging:judges", args=["tea"]))
     assert 'href="#new"' in page  # without a judge no run can be started
     assert 'id="start"' not in page
