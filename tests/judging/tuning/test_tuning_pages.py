@@ -42,6 +42,7 @@ def given(**more: Any) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_tuning_is_started_shown_and_its_judge_offered(researcher: Client, judge: Judge) -> None:
+    assert researcher.post(address("start-tuning"), given(budget=10)).status_code == 422
     answer = researcher.post(address("start-tuning"), given(max_cost="5"))
     assert (answer.status_code, answer["Location"]) == (302, address("tunings"))
     tuning = JudgeTuning.objects.get()
