@@ -101,5 +101,3 @@ def test_command_says_what_is_wrong(tmp_path: Path) -> None:
         run("study", "--variant", "c9")
     with pytest.raises(CommandError, match="can't write to"):
         run("study", "--output", str(tmp_path / "no" / "tables.jsonl"))
-    with pytest.raises(CommandError, match="there is no study nowhere"):
-        run("nowhere")
