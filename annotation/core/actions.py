@@ -111,7 +111,7 @@ def static_choices(field: Any) -> list[str]:
 def described(field: forms.Field) -> str:
     """Return a field's label and help as one text, for API schemas and the help of commands."""
     parts = str(field.label or ""), getattr(field, "meanings", ""), str(field.help_text)
-    return ". ".join(part for part in parts if part)
+    return ". ".join(part for part in parts if part).replace("?. ", "? ")
 
 
 def filled(form: type[F], values: Mapping[str, Any], **context: Any) -> F:
