@@ -60,10 +60,13 @@ class BatchProvider:
         Raises: RunStopped if not even one request is taken.
         """
         sizes = [self.run.batch_size] if self.run.batch_size else []
-        for batch in self.run.provider_batches.filter(status=ProviderBatch.Status.QUEUE_FULL):
+        over_limit = self.run.provider_batches.filter(status=ProviderBatch.Status.QUEUE_FULL)
+        for batch in over_limit:
             if not self.queued_at(batch.ended_at).exists():
                 sizes.append(batch.requests // 2)
                 if not sizes[-1]:
+                    # A run that is resumed when the queue has room submits whole files again.
+                    over_limit.update(status=ProviderBatch.Status.FAILED)
                     raise RunStopped(reason("batch_not_queued", error=batch.message))
         return min(sizes, default=0)
 

@@ -333,7 +333,7 @@ def test_batch_that_can_not_be_made_stops_the_run_with_the_reason(
     assert (standin.stats()["answered"], set(outcomes())) == (0, {("pending", None, 0, 0)})
     standin.behave(batch_broken=False, missing=[], batch_queue=-1, key="")
     JudgeRun.objects.update(max_cost=None)
-    start_run(study=run.study, judge=run.judge, way="calls" if "batch_queue" in behaviour else "batch")
+    start_run(study=run.study, judge=run.judge, way="batch")
     assert work(run).status == "done"
 
 
