@@ -61,8 +61,10 @@ def test_the_page_shows_progress_raters_time_and_money(study: Study, batch: Batc
 
 
 def test_the_parts_ask_for_themselves_and_get_nothing_while_nothing_changed(
-    study: Study, batch: Batch, researcher: Client
+    study: Study, batch: Batch, researcher: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    now = timezone.now()
+    monkeypatch.setattr(timezone, "now", lambda: now)  # figures have idle minutes and a forecast
     page = researcher.get(at(batch)).text
     for part in ("live", "figures"):
         [address] = asks_again(page, part)
