@@ -17,6 +17,7 @@ from typing import Any
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import ValidationError
 from django.core.management.color import no_style
 from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
@@ -158,7 +159,7 @@ def restore_backup(path: Path, *, replace: bool) -> dict[str, Any]:
                 raise Unacceptable("The database has studies or accounts. To delete all of it first: --replace")
             with transaction.atomic():
                 _fill(archive, manifest["tables"])
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError, ValidationError) as error:
         raise Unacceptable(f"{path} is no complete backup: {error}") from error
     ContentType.objects.clear_cache()
     return manifest

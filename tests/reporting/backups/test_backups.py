@@ -98,6 +98,10 @@ def test_reasons_keep_their_codes_and_older_ones_their_texts(tmp_path: Path) -> 
         assert b', "of old", ' in archive.read(f"{SeparabilityJob._meta.db_table}.jsonl")
     restore(tmp_path / "backup", "--replace")
     assert list(SeparabilityJob.objects.order_by("pk").values_list("message", flat=True)) == reasons
+    rewritten(tmp_path / "backup", f"{SeparabilityJob._meta.db_table}.jsonl", b'"judgments_by"', b'"of_a_later_one"')
+    with pytest.raises(CommandError, match="no complete backup"):
+        restore(tmp_path / "backup", "--replace")
+    assert list(SeparabilityJob.objects.order_by("pk").values_list("message", flat=True)) == reasons
 
 
 @pytest.mark.any_engine
