@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
 from django.conf import settings
 from django.db import models
@@ -222,17 +221,7 @@ class TextVector(models.Model):
         return f"{self.text_sha256[:12]} by {self.model[:12]}"
 
 
-class HasMeasure(Protocol):
-    """A separability run, stored or read from a file."""
-
-    @property
-    def measure(self) -> Measure: ...
-
-
-Run = TypeVar("Run", bound=HasMeasure)
-
-
-def find_run(runs: Sequence[Run], name: str | None = None) -> Run | None:
+def find_run(runs: Sequence[SeparabilityRun], name: str | None = None) -> SeparabilityRun | None:
     """Return the run with this label, else the best of this (by default the latest) similarity.
 
     Of several runs of a similarity, those of all generations and cross pairs come before samples, then the latest.
@@ -248,7 +237,7 @@ def find_run(runs: Sequence[Run], name: str | None = None) -> Run | None:
     return candidates[0] if candidates else None
 
 
-def labels_of(runs: Iterable[HasMeasure]) -> dict[Measure, str]:
+def labels_of(runs: Iterable[SeparabilityRun]) -> dict[Measure, str]:
     """Return a unique label of each measure, with fingerprints where models share a name."""
     by_label: dict[str, dict[Measure, None]] = {}
     for run in runs:
@@ -260,7 +249,7 @@ def labels_of(runs: Iterable[HasMeasure]) -> dict[Measure, str]:
     }
 
 
-def names_of(runs: Iterable[HasMeasure]) -> list[str]:
+def names_of(runs: Iterable[SeparabilityRun]) -> list[str]:
     """List the names by which `find_run` finds one of these: similarities and labels."""
     listed = list(runs)
     return sorted({run.measure.similarity for run in listed} | set(labels_of(listed).values()))
