@@ -181,9 +181,11 @@ def open_bundle(folder: Path) -> Bundle:
         raise BadBundle(reason("no_bundle"))
     version = manifest.get("format_version")
     if version != FORMAT_VERSION:
-        # As texts: a manifest may have anything here.
-        written = {"number": str(version), "version": str(manifest.get("software_version"))}
-        raise BadBundle(reason("bundle_of_other_format", **written, here=FORMAT_VERSION))
+        # As texts that can be stored: a manifest may have anything here.
+        number, made_by = (
+            str(value).encode(errors="replace").decode() for value in (version, manifest.get("software_version"))
+        )
+        raise BadBundle(reason("bundle_of_other_format", number=number, version=made_by, here=FORMAT_VERSION))
     if not all(isinstance(entry, dict) for entry in manifest["files"].values()):
         raise BadBundle(reason("bundle_without_hashes"))
     for name in manifest["files"]:

@@ -272,6 +272,11 @@ def named(copy: Path, name: str) -> None:
         pytest.param(lambda copy: (copy / "more.txt").write_text(""), "more.txt is no file of the bundle", id="more"),
         pytest.param(lambda copy: listed(copy, format_version=4), "reads format 3", id="newer"),
         pytest.param(lambda copy: listed(copy, format_version=2), "reads format 3", id="older"),
+        pytest.param(
+            lambda copy: listed(copy, format_version="\ud800", software_version="\udfff"),
+            r"format \?, written by Tandem \?;",
+            id="format that can't be stored",
+        ),
         pytest.param(lambda copy: named(copy, "../outside"), "can be no file of a bundle", id="path out"),
         pytest.param(lambda copy: named(copy, "/etc/passwd"), "can be no file of a bundle", id="absolute path"),
         pytest.param(lambda copy: named(copy, "n" * 256), "n is missing", id="long name"),
