@@ -89,13 +89,16 @@ def pair_label(first: str, second: str, between: str = " / ") -> str:
     return between.join(f"“{name}”" if mark in name.split() else name for name in (first, second))
 
 
+TAKEN = "The short name {name} is taken. Choose another one."
+
+
 def free_short_name(model: type[Model], name: str, reserved: Collection[str] = ()) -> str:
-    """Return a short name that a new row can have.
+    """Return a short name that a new row can have. The refusal tells no more of a row, which the user may not see.
 
     Raises: ValidationError
     """
-    if problem := short_name_problem(model, "slug", name, reserved):
-        raise forms.ValidationError(problem, code="taken")
+    if short_name_problem(model, "slug", name, reserved):
+        raise forms.ValidationError(TAKEN.format(name=name), code="taken")
     return name
 
 
@@ -106,5 +109,5 @@ def short_name_problem(model: type[Model], field: str, name: str, reserved: Coll
     if existing is None:
         return None
     if existing == name:
-        return f"The short name {name} is taken. Choose another one."
+        return TAKEN.format(name=name)
     return f"{name} differs from the existing {existing} by case only; choose another short name"

@@ -87,6 +87,18 @@ def test_a_judge_is_known_to_the_groups_that_it_works_for(mine: Whole, theirs: W
     assert "direct" not in str(refused.context["judge_form"].errors)
 
 
+def test_a_taken_short_name_tells_nothing_more_of_a_study(mine: Whole, theirs: Whole) -> None:
+    admin = signed_in(mine.people[Role.STUDY_ADMIN])
+    new = {"slug": theirs.study.slug.upper(), "title": "mine"}
+    for refused in (
+        admin.post("/api/v1/studies/", json.dumps(new), content_type="application/json"),
+        admin.post(reverse("annotation:new-study"), {**new, "group": mine.study.group.slug}),
+    ):
+        assert refused.status_code == 422
+        assert new["slug"] in refused.text
+        assert theirs.study.slug not in refused.text
+
+
 def test_the_api_makes_nothing_in_another_groups_study(mine: Whole, theirs: Whole) -> None:
     admin = signed_in(mine.people[Role.STUDY_ADMIN])
     systems = [theirs.batch.system_a.name, theirs.batch.system_b.name]
