@@ -68,7 +68,7 @@ def test_a_system_gets_another_name_wherever_it_is_named(study: Study, door: str
                 ({"system": "alpha", "to": "tie"}, "tie"),
                 ({"system": "alpha", "to": "alpha"}, "already"),
                 ({"to": "other"}, "Another study"),
-                ({"to": "Other"}, "by case only"),
+                ({"to": "Other"}, "Another study has the short name Other"),
                 ({"to": "new"}, "is reserved"),
                 ({"to": "a b"}, "Letters, digits"),
                 ({"to": "study"}, "already"),
