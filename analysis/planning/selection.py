@@ -59,8 +59,8 @@ def choose_stratified(
     index = assign(scores, edges)
     counts = np.bincount(index[index >= 0], minlength=len(edges) - 1)
     if per_bin < 0 or (counts < per_bin).any():
-        short = {f"[{edges[k]:g}, {edges[k + 1]:g}]": int(counts[k]) for k in np.flatnonzero(counts < per_bin)}
-        raise NotEnough(f"asked for {per_bin} from each bin; too few in {short}")
+        short = [f"[{edges[k]:g}, {edges[k + 1]:g}]: {counts[k]}" for k in np.flatnonzero(counts < per_bin)]
+        raise NotEnough(f"asked for {per_bin} from each bin; too few in {', '.join(short)}")
     members = [np.flatnonzero(index == k) for k in range(len(counts))]
     drawn = [np.sort(rng.choice(items, per_bin, replace=False)) for items in members]
     probabilities = np.repeat(per_bin / np.maximum(counts, 1), per_bin)
