@@ -6,6 +6,7 @@ from pathlib import Path
 from django.db import transaction
 
 from annotation.core.errors import AnnotationError
+from annotation.core.names import short_name_problem
 from annotation.core.reasons import Reason, reason
 from annotation.core.tasks.progress import READING, STORING, report
 from annotation.models import Event, ImportRecord, ResearchGroup, Study
@@ -33,7 +34,10 @@ def import_bundle(
 
     Raises: BadBundle; AnnotationError for a taken name, or a judge or endpoint of the same name and other settings.
     """
-    validate(Study(slug=slug, title=slug, group=group or main_group()))  # before minutes of verifying
+    # Before minutes of verifying.
+    if problem := short_name_problem(Study, "slug", slug):
+        raise AnnotationError(problem)
+    validate(Study(slug=slug, title=slug, group=group or main_group()))
     bundle = _verified(folder)
     with transaction.atomic():
         settings = {**settings_of(bundle), **({} if group is None else {"group": group})}

@@ -119,8 +119,9 @@ def test_a_judge_of_the_same_name_and_other_settings_stands_in_the_way(acme: Pat
 
 def test_a_taken_name_is_refused_before_the_bundle_is_read(acme: Path, tmp_path: Path) -> None:
     slug = open_bundle(acme).manifest["study"]
-    with pytest.raises(CommandError, match="already exists"):
-        call_command("import_bundle", str(tmp_path), "--study", slug)
+    for name, refusal in ((slug, f"short name {slug} is taken"), (slug.upper(), "by case only")):
+        with pytest.raises(CommandError, match=refusal):
+            call_command("import_bundle", str(tmp_path), "--study", name)
 
 
 def test_a_missing_verdict_keeps_its_code(small: Study, tmp_path: Path) -> None:
