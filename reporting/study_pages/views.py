@@ -62,8 +62,6 @@ def studies(request: HttpRequest) -> HttpResponse:
     studies_on_page = list(
         rows.annotate(instance_count=_count_of(Instance.objects.all()), batch_count=_count_of(Batch.objects.all()))
     )
-    for study in studies_on_page:
-        study.refuse_reading()
     context = {
         "studies": studies_on_page,
         "in_archive": in_archive,
