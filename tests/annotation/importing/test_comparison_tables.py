@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from annotation.core.errors import BadFile
+from annotation.core.reasons import reason
 from annotation.importing.tables import import_tables
+from annotation.importing.uploads import read_upload
 from annotation.models import ComparisonTable
 from tests.factories import json_lines, make_study
 
@@ -56,6 +58,10 @@ def test_the_same_file_again_changes_nothing_and_a_longer_one_adds() -> None:
     assert load(table(system_a="beta", system_b="alpha", rows=turned)) == (0, 1)
     assert load(table(), table(table_id="t2", pair_index=0)) == (1, 1)
     assert study.imports.count() == 2
+    sent = {"kind": "tables", "data": json_lines([table(), table(table_id="t3")]), "name": "f.jsonl", "slug": "study"}
+    added = reason("comparison_tables", number=1)
+    assert read_upload(**sent)[1] == reason("imported", name="f.jsonl", contents=added)
+    assert read_upload(**sent)[1] == reason("nothing_new", name="f.jsonl")
 
 
 @pytest.mark.any_engine

@@ -51,7 +51,12 @@ def test_list_is_saved_as_the_next_version(researcher: Client) -> None:
 
 @pytest.mark.parametrize(
     "sent",
-    [{"aspects": "tone\nTone", "seen": 0}, {"aspects": "tone\x00", "seen": 0}, {"aspects": "tone", "seen": 7}],
+    [
+        {"aspects": "tone\nTone", "seen": 0},
+        {"aspects": "x" * 201, "seen": 0},
+        {"aspects": "tone\x00", "seen": 0},
+        {"aspects": "tone", "seen": 7},
+    ],
 )
 def test_list_that_cant_be_kept_is_said_to_and_still_there(researcher: Client, sent: dict[str, Any]) -> None:
     answered = researcher.post(f"{PAGE}edit/", sent)

@@ -63,6 +63,8 @@ def test_endpoint_is_added_on_the_page(site_admin: Client) -> None:
         pytest.param({"base_url": "http://10.0.0.1/v1"}, id="private host"),
         pytest.param({"key_env": SECRET}, id="key"),
         pytest.param({"headers": f"Authorization: Bearer {SECRET}"}, id="header"),
+        pytest.param({"headers": SECRET}, id="no header"),
+        pytest.param({"headers": "A: 1\nA: 2"}, id="header twice"),
     ],
 )
 def test_what_can_not_be_is_said_beside_the_form(site_admin: Client, change: dict[str, str]) -> None:

@@ -57,6 +57,7 @@ def test_uploaded_file_says_its_parser_and_lends_its_name(researcher: Client) ->
     [
         pytest.param({"name": "mine", "parser": "letter"}, id="nothing"),
         pytest.param(sent(file=upload(b"x")), id="both"),
+        pytest.param({"file": upload(b"ab\n\xff")}, id="not UTF-8"),
         pytest.param({"file": upload(b"x" * (LONGEST_FILE + 1))}, id="huge file"),
         pytest.param(sent(text=WORDING + "\x00"), id="NUL in a text"),
         pytest.param(sent(parser="guess"), id="unknown parser"),

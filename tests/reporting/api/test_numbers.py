@@ -85,6 +85,7 @@ def test_judges_are_made_of_judges_votes_and_wordings(whole: Whole, researcher: 
     )
     again = researcher.post(f"{AT}tunings/tuned/resume/", max_cost="2.5")
     assert (again.status_code, again.json()["status"], again.json()["max_cost"]) == (202, "queued", "2.500000")
+    assert researcher.post(f"{AT}tunings/none/resume/").status_code == 404
     assert [one["name"] for one in researcher.get(f"{AT}tunings/").json()] == ["tuned"]
 
     text = "Which is better?\n[$fence begin]\n$source\nA: $first\nB: $second\n[$fence end]\nVerdict: $letters"

@@ -159,8 +159,11 @@ def test_preferences_are_made_as_the_command_writes_them(
     for wrong, status in (
         ({"kind": "preferences", "form": "parquet"}, 422),
         ({"kind": "preferences", "raters": ["judge:nobody"]}, 404),
+        ({"kind": "preferences", "dataset": "none"}, 404),
         ({"kind": "report", "form": "trl"}, 422),
         ({"kind": "ranking"}, 404),
+        ({"kind": "ranking", "limit": 3}, 422),
+        ({"kind": "ranking", "run": True, "judge": "nobody"}, 404),
         ({"kind": "refined", "held_out": 1}, 422),
         ({"kind": "table-checks"}, 422),
     ):
@@ -254,8 +257,9 @@ def test_channels_are_set_up_and_raters_invited(researcher: Client, admin: Clien
     assert (changed["is_open"], changed["name"], changed["batch"]) == (True, "class", "batch")
     assert (changed["options"]["most_raters"], changed["options"]["most_hits"]) == (7, 2)
     assert admin.patch(f"channels/{key}/", batch=None).json()["batch"] is None
-    refused = admin.post("channels/", study="study", kind="anonymous", name="other", options={"most_raters": 0})
-    assert (refused.status_code, Channel.objects.count()) == (422, 1)
+    for wrong in ({"kind": "pigeon"}, {"options": {"colour": "red"}}, {"options": {"most_raters": 0}}):
+        refused = admin.post("channels/", **{"study": "study", "kind": "anonymous", "name": "other", **wrong})
+        assert (refused.status_code, Channel.objects.count()) == (422, 1), wrong
 
     invited = admin.post("studies/study/invitations/", count=2, days=3)
     assert (invited.status_code, len(invited.json())) == (201, 2)

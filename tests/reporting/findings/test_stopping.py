@@ -11,7 +11,7 @@ from django.db import OperationalError
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.batches.forms import BatchForm
+from annotation.batches.forms import BatchForm, CreateBatch
 from annotation.batches.services import notices_of, set_batch_status
 from annotation.batches.stop_rules import NO_RULE, StopRule
 from annotation.core.errors import AmendmentNeeded, ClaimRefused, InvalidSelection
@@ -101,6 +101,18 @@ def test_a_budget_is_not_exceeded() -> None:
     assert why_settled(tied) == ""
     _, spent = study_with("budget:4.5", "a" * 4, slug="spent", pay_per_hit=Decimal(1), currency="EUR")
     assert "4" in why_settled(spent)
+
+
+@pytest.mark.parametrize(
+    ("rule", "codes"),
+    [("decided", []), ("soon", ["stop_rule"]), ("judge:nobody", ["stop_rule"]), ("budget:5", ["stop_rule"])],
+)
+def test_the_form_checks_the_rule(rule: str, codes: list[str]) -> None:
+    study = make_study()
+    data = {"name": "b", "dataset": "news", "systems": ["alpha", "beta"], "pairs": 2, "raters": 1, "stop_rule": rule}
+    form = CreateBatch(data, study=study)
+    form.is_valid()
+    assert list(form.errors) == codes
 
 
 def test_one_batch_that_fails_keeps_no_other_open(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """The audit of judges and people: how consistent they are with themselves among several texts."""
 
+import csv
+import io
 import json
 from itertools import combinations
 from math import comb
@@ -338,3 +340,13 @@ def test_a_system_called_tie_is_preferred_and_a_tie_is_none() -> None:
     [listed] = rater["contradictions"]["order_effects"]["listed"]
 
     assert [(answer["preferred"], answer["is_tie"]) for answer in listed["answers"]] == [("tie", False), (None, True)]
+
+
+def test_measures_as_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    study, built = build_four_systems()
+    let_judge(study, built, in_order())
+    call_command("logic_audit", study.slug, format="csv")
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["measure"] for row in rows} >= {"transitivity_3", "transitivity_8", "commutativity", "human_agreement"}
+    assert {row["dataset"] for row in rows} == {"", "news"}
+    assert [row["value"] for row in rows if row["measure"] == "commutativity" and not row["dataset"]] == ["1.0"]

@@ -318,3 +318,11 @@ def test_outputs_that_name_no_system_are_of_the_one_that_their_file_is_named_aft
     sent = [SimpleUploadedFile(Path(paths[name]).name, Path(paths[name]).read_bytes()) for name in ("org-1.5", "named")]
     upload = take_in(study=study, kind="outputs", files=sent, options={"dataset": ""})
     assert (upload.status, [*study.systems.values_list("name", flat=True)]) == ("done", ["org-1.5", "llama"])
+
+
+def test_the_command_shows_and_stores_nothing(study: Study, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "f.json").write_text(json.dumps([OWN]))
+    call_command("import_file", str(tmp_path / "f.json"), "--study", "study", "--look")
+
+    assert "--map generations.answer_one=answer_one" in capsys.readouterr().out.splitlines()
+    assert not Instance.objects.exists()
