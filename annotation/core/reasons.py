@@ -247,7 +247,7 @@ TEXTS = {
 
 
 class _Writer(Formatter):
-    """Writes values: a number with the unit after the colon, a list with what stands there between, or commas."""
+    """Writes values: a number with the unit after the colon, a list with the separator after it, or with commas."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, list):
@@ -330,7 +330,7 @@ def restored(stored: Any) -> Reason:
 
 
 def in_words(value: Any) -> Any:
-    """Return a JSON value with the English text of each stored reason in it, and of what else stands beside its code.
+    """Return a JSON value with each stored reason as its English text, under `why` where it has further keys.
 
     Raises: ValidationError for a code that isn't known.
     """
