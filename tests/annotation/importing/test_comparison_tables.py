@@ -58,10 +58,10 @@ def test_the_same_file_again_changes_nothing_and_a_longer_one_adds() -> None:
     assert load(table(system_a="beta", system_b="alpha", rows=turned)) == (0, 1)
     assert load(table(), table(table_id="t2", pair_index=0)) == (1, 1)
     assert study.imports.count() == 2
-    sent = {"kind": "tables", "data": json_lines([table(), table(table_id="t3")]), "name": "f.jsonl", "slug": "study"}
+    file = {"data": json_lines([table(), table(table_id="t3")]), "name": "f.jsonl", "slug": "study", "dataset": ""}
     added = reason("comparison_tables", number=1)
-    assert read_upload(**sent)[1] == reason("imported", name="f.jsonl", contents=added)
-    assert read_upload(**sent)[1] == reason("nothing_new", name="f.jsonl")
+    assert read_upload(kind="tables", **file)[1] == reason("imported", name="f.jsonl", contents=added)
+    assert read_upload(kind="tables", **file)[1] == reason("nothing_new", name="f.jsonl")
 
 
 @pytest.mark.any_engine

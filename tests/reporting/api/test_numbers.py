@@ -79,10 +79,11 @@ def test_judges_are_made_of_judges_votes_and_wordings(whole: Whole, researcher: 
     too_few = researcher.post(f"{AT}tunings/estimate/", **tuning)
     assert (too_few.status_code, "only one candidate" in too_few.json()["detail"]) == (409, True)
     assert researcher.post(f"{AT}tunings/", **tuning).status_code == 409
-    Endpoint.objects.update(price_prompt=1, price_completion=1)
     JudgeTuning.objects.create(
         study=whole.study, judge=whole.judge, name="tuned", status="stopped", plan={"presentations": 8}
     )
+    assert researcher.post(f"{AT}tunings/tuned/resume/", max_cost="2.5").status_code == 409  # without prices
+    Endpoint.objects.update(price_prompt=1, price_completion=1)
     again = researcher.post(f"{AT}tunings/tuned/resume/", max_cost="2.5")
     assert (again.status_code, again.json()["status"], again.json()["max_cost"]) == (202, "queued", "2.500000")
     assert researcher.post(f"{AT}tunings/none/resume/").status_code == 404
