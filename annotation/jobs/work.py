@@ -78,7 +78,9 @@ def job_kinds() -> dict[str, Any]:
 
 def jobs_of(study: Study) -> list[Job]:
     """Return the jobs of a study, the latest first."""
-    rows: list[Job] = [job for model in job_kinds().values() for job in model.objects.filter(study=study)]
+    rows: list[Job] = [
+        job for model in job_kinds().values() for job in model.objects.filter(study=study).select_related()
+    ]
     return sorted(rows, key=lambda job: job.created_at, reverse=True)
 
 

@@ -197,7 +197,7 @@ class SeparabilityJob(Job):
         ordering = ["-created_at", "-pk"]
 
     def __str__(self) -> str:
-        return f"{self.study_id}: {self.asked.get('similarity', '')}, {self.status}"
+        return f"{self.study}: {self.asked.get('similarity', '')}, {self.status}"
 
     @property
     def stops_itself(self) -> bool:

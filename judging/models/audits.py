@@ -36,7 +36,7 @@ class JudgeAudit(BilledJob):
         ]
 
     def __str__(self) -> str:
-        return f"Stress test of {self.judge_id} on {self.study_id}"
+        return f"Stress test of {self.judge} on {self.study}"
 
 
 class AuditAnswer(models.Model):

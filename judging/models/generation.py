@@ -51,7 +51,7 @@ class GenerationRun(BilledJob):
         ]
 
     def __str__(self) -> str:
-        return f"{self.name} in {self.study_id}"
+        return f"{self.name} in {self.study}"
 
     @property
     def instances_left_out(self) -> list[dict[str, str]]:

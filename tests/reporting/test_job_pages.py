@@ -32,7 +32,7 @@ BUSY = "data-poll"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of job: its page, what is sent to start one, and the calls that this makes.
+    """A kind of job: its page, what is sent to start one, its name, and the calls that it makes.
 
     restarted : whether the same can be started again once it is done
     """
@@ -40,6 +40,7 @@ class Kind:
     model: type[Job]
     page: str
     sent: dict[str, Any]
+    name: str
     calls: int
     instances: int = 3
     start: str = "start"
@@ -57,16 +58,22 @@ KINDS = {
         GenerationRun,
         "/studies/tea/generate/",
         {"system": "owl", "endpoint": "stand-in", "samples": 2, "seed": 0, "template": "plain"},
+        name="owl in tea",
         calls=6,
         restarted=False,
     ),
     "stress test": Kind(
-        JudgeAudit, "/studies/tea/audits/", {"judge": "judy", "pairs": 3, "changes": ["position", "padding"]}, calls=9
+        JudgeAudit,
+        "/studies/tea/audits/",
+        {"judge": "judy", "pairs": 3, "changes": ["position", "padding"]},
+        name="Stress test of judy on tea",
+        calls=9,
     ),
     "tuning": Kind(
         JudgeTuning,
         "/studies/tea/judges/tuning/",
         {"judge": "judy", "budget": 200, "methods": ["direct", "pairwise"], "held_out": 0.5, "seed": 0},
+        name="judy-tuned",
         calls=45,
         instances=30,
     ),
@@ -74,6 +81,7 @@ KINDS = {
         Distillation,
         "/studies/tea/aspects/",
         {"endpoint": "stand-in", "pairs": 3, "seed": 0},
+        name="aspects of tea",
         calls=7,
         start="distil",
         answer=answer,
@@ -190,7 +198,8 @@ def test_it_is_stopped_and_resumed_on_its_page_and_by_the_api(kind: Kind) -> Non
 
     api = "/api/v1/studies/tea/jobs/"
     (row,) = client.get(api).json()
-    assert (row["kind"], row["status"], row["seconds_left"]) == (kind.model.job_kind, "queued", None)
+    assert (row["kind"], row["name"]) == (kind.model.job_kind, kind.name)
+    assert (row["status"], row["seconds_left"]) == ("queued", None)
     assert client.post(f"/api/v1{at}stop/").json()["status"] == "stopped"
     assert client.post(f"/api/v1{at}resume/").json()["status"] == "queued"
     assert (kind.job.max_cost, client.get(f"/api/v1{at}").json()["id"]) == (None, kind.job.pk)
