@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -112,10 +113,11 @@ def _folder(bare: str, spec: str) -> tuple[str, Path]:
             raise ModelUnavailable(reason("no_small_model"))
         return SMALL, small
     named = Path(settings.MODEL_FOLDER) / bare
-    if _HUB_NAME.fullmatch(bare) and "/" not in bare and is_model(named):
-        return bare, named
-    if bare and (path := Path(bare).expanduser()).is_dir():
-        return path.resolve().name, path.resolve()
+    with suppress(OSError):  # the name is too long for a file
+        if _HUB_NAME.fullmatch(bare) and "/" not in bare and is_model(named):
+            return bare, named
+        if bare and (path := Path(bare).expanduser()).is_dir():
+            return path.resolve().name, path.resolve()
     if not _HUB_NAME.fullmatch(bare):
         raise ModelUnavailable(_unknown(spec))
     return bare, _hub_folder(bare, spec)

@@ -78,12 +78,11 @@ def _normalized(entity: str) -> str:
 def _pipeline(package: str) -> Any:
     # Imported lazily: spaCy takes two seconds and 200 MB.
     try:
-        load = import_module(package).load
+        pipeline = import_module(package).load(exclude=list(_UNNEEDED))
     except ImportError as error:
         raise ModelUnavailable(reason("entities_need", package=error.name or package)) from error
-    except AttributeError:
-        raise ModelUnavailable(f"the package {package} holds no spaCy pipeline: it has no load()") from None
-    pipeline = load(exclude=list(_UNNEEDED))
+    except (AttributeError, TypeError) as error:  # another load(), or none
+        raise ModelUnavailable(f"the package {package} holds no spaCy pipeline: {error}") from None
     if "ner" not in pipeline.pipe_names:
         raise ModelUnavailable(f"the pipeline {package} finds no entities: it has no step `ner`")
     return pipeline

@@ -236,7 +236,7 @@ def test_a_file_that_can_not_be_read_or_run_says_so(tmp_path: Path, name: str, c
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", ["nothing", "", "../tiny/x", "org/none", "a b", "other:thing"])
+@pytest.mark.parametrize("spec", ["nothing", "", "../tiny/x", "org/none", "a b", "other:thing", "x" * 300])
 def test_an_unknown_name_lists_what_there_is(folder: Path, spec: str) -> None:
     with pytest.raises(ModelUnavailable, match=r"there is no model .*; there now: tiny"):
         find_model(spec)

@@ -77,6 +77,7 @@ def test_a_text_that_is_too_long_is_named_by_its_place() -> None:
         pytest.param("../evil", "no package '../evil'", id="no name"),
         pytest.param("no_names", "finds no entities", id="no ner"),
         pytest.param("no_pipeline", "holds no spaCy pipeline", id="no pipeline"),
+        pytest.param("json", "holds no spaCy pipeline", id="another load"),
         pytest.param("broken_names", r"take a_part_that_is_not_there; install the extra `entities`", id="a part"),
     ],
 )
