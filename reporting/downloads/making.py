@@ -120,7 +120,8 @@ def make(file: MadeFile, *, stop: StopFlag | None = None) -> None:
         file.departed = departures(file.study)
         file.size = _make(file, hold)
         file.save(update_fields=["departed", "size"])
-        hold.note(*2 * (max(1, hold.total),))
+        total = hold.total if file.kind == MadeFile.Kind.PREFERENCES else max(1, hold.total)  # rows, or parts
+        hold.note(total, total)
     for older in file.study.made_files.filter(status=Status.DONE)[MOST_KEPT:]:
         remove_file(older)
 

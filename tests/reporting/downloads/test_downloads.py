@@ -170,6 +170,14 @@ def test_training_data_are_counted_and_made(study: Study, researcher: Client) ->
         assert len(file.read("tried-preferences/preferences.jsonl").splitlines()) == 3
 
 
+def test_training_data_without_a_row_are_of_no_row(study: Study, researcher: Client) -> None:
+    Rating.objects.all().delete()
+    researcher.post(f"/studies/{study.slug}/files/preferences/", {"form": "trl", "raters": ["people"], "votes": "each"})
+    run_tasks()
+    assert MadeFile.objects.get().status == "done"
+    assert "<small>0 rows</small>" in researcher.get(f"/studies/{study.slug}/files/").text
+
+
 def test_a_file_of_another_study_is_not_there(study: Study, researcher: Client, made: MadeFile) -> None:
     other = build_study("other")
     make_user("both", "researcher", study=other)
