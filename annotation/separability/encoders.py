@@ -71,7 +71,7 @@ def find_model(spec: str, *, listed_only: bool = False) -> Model:
     spec = spec.strip()
     source, _, address = spec.partition(":")
     bare, layer = _layer(address if source == transformers_models.PREFIX else spec)
-    if listed_only and bare not in {model.spec for model in list_models()}:
+    if listed_only and bare not in {SMALL, *(model.spec for model in list_models())}:
         raise ModelUnavailable(_unknown(spec))
     name, folder = _folder(bare, spec)
     check_folder(folder)

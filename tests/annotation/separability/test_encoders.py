@@ -332,9 +332,16 @@ def test_names_from_a_page_lead_to_no_other_folder(folder: Path, tmp_path: Path,
     outside = write_model(tmp_path / "outside")
     settings.MODEL_DOWNLOADS = True
     assert find_model("tiny#1", listed_only=True).name == "tiny#1"
-    for spec in (str(outside), str(folder), "../outside", "org/model", "small"):
+    for spec in (str(outside), str(folder), "../outside", "org/model"):
         with pytest.raises(ModelUnavailable, match=r"there is no model .* there now: tiny$"):
             find_model(spec, listed_only=True)
+
+
+def test_a_page_says_how_to_install_the_small_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("annotation.separability.encoders._small_folder", lambda: None)
+    with pytest.raises(ModelUnavailable) as refusal:
+        find_model("small", listed_only=True)
+    assert refusal.value.reason.code == "no_small_model"
 
 
 def test_a_found_model_is_what_similarities_take(folder: Path) -> None:
