@@ -37,7 +37,10 @@ def ask(
     """
     with held(audit, stop) as hold:
         session = AuditSession(audit, stop=hold.stop, on_progress=noted_by(hold, on_progress))
-        session.work(make_client)
+        try:
+            session.work(make_client)
+        finally:
+            hold.note(session.progress.done, session.progress.total)
     return session.usage
 
 

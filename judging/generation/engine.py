@@ -60,7 +60,10 @@ def sample(
         session = SamplingSession(run, instances, totals, stop=hold.stop, on_progress=noted_by(hold, on_progress))
         session.progress.total = count_instances(run.study, run.name, selection).open * run.samples
         GenerationRun.objects.filter(pk=run.pk).update(left_out=[], left_out_count=0)
-        session.work(make_client)
+        try:
+            session.work(make_client)
+        finally:
+            hold.note(session.progress.done, session.progress.total)
     return totals
 
 

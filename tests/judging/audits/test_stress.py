@@ -236,6 +236,8 @@ def test_unread_answers_are_stored_as_such(study: Study, judge: Judge) -> None:
     audit = asked(StressTest(study, judge, ("bold",)), Reader(unread=BIASES["bold"]))
     assert Counter(audit.answers.values_list("change", "status")) == {("plain", "parsed"): 16, ("bold", "unparsed"): 16}
     assert audit.answers.filter(change="bold", failure="").count() == 0
+    audit.refresh_from_db()
+    assert (audit.done, audit.total) == (32, 32)
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,7 @@ def test_two_systems_get_their_texts_and_meet(study: Study, sampling: Sampling) 
     first = go(study, "heron", sampling, Writer())
     assert (first.stored, first.texts, first.calls, first.cached) == (4, 12, 12, 0)
     assert first.usage.cost == 12 * COST
+    assert GenerationRun.objects.values_list("done", "total").get() == (12, 12)
     assert not Matchup.objects.exists()
     second = go(study, "wren", replace(sampling, temperature=1.0, samples=2), Writer())
     assert (second.stored, second.calls) == (4, 8)
