@@ -199,6 +199,8 @@ TEXTS = {
     "model_decodes": "{folder}: a model of type {family} has a decoder; only encoders can be used",
     "model_not_loaded": "{folder}: transformers can't load it: {error}",
     "needs_entities": f"entities take spaCy and a model for it; {INSTALL_ENTITIES}",
+    "not_a_pipeline": "the package {package} holds no spaCy pipeline: {error}",
+    "no_entity_step": "the pipeline {package} finds no entities: it has no step `ner`",
     "no_pipeline": (
         "entities take spaCy and a model for it; there is no package {package} with a spaCy pipeline; for the usual one, "
         f"{INSTALL_ENTITIES}"

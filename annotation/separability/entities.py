@@ -82,9 +82,9 @@ def _pipeline(package: str) -> Any:
     except ImportError as error:
         raise ModelUnavailable(reason("entities_need", package=error.name or package)) from error
     except (AttributeError, TypeError) as error:  # another load(), or none
-        raise ModelUnavailable(f"the package {package} holds no spaCy pipeline: {error}") from None
+        raise ModelUnavailable(reason("not_a_pipeline", package=package, error=str(error))) from None
     if "ner" not in pipeline.pipe_names:
-        raise ModelUnavailable(f"the pipeline {package} finds no entities: it has no step `ner`")
+        raise ModelUnavailable(reason("no_entity_step", package=package))
     return pipeline
 
 

@@ -82,8 +82,9 @@ def test_a_text_that_is_too_long_is_named_by_its_place() -> None:
     ],
 )
 def test_what_can_not_be_used_says_so(spec: str, reason: str) -> None:
-    with pytest.raises(ModelUnavailable, match=reason):
+    with pytest.raises(ModelUnavailable, match=reason) as refused:
         find_extractor(spec)(["tea"])
+    assert refused.value.reason.code != "text"
 
 
 def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
